@@ -1,0 +1,7 @@
+module roost/bench/govmomi
+
+go 1.25.0
+
+require github.com/vmware/govmomi v0.56.0
+
+require github.com/google/uuid v1.6.0 // indirect

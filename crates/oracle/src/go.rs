@@ -1,0 +1,149 @@
+//! Oracles written in Go: govmomi's simulator, its command line, and our benchmark on its client.
+//!
+//! govmomi publishes the packages that its `vcsim` and `govc` commands consist of, but puts the
+//! commands' `main` into modules of their own, which module proxies do not reliably carry. The
+//! folder `go/` joins those packages with a `main` each; `go.sum` there pins every byte of them.
+
+use crate::availability::{Missing, Oracle, require_tool, say};
+use crate::install::install_once;
+use crate::process;
+use crate::target;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use std::{fs, io};
+
+/// The govmomi release behind `vcsim`, `govc` and the benchmark.
+pub const GOVMOMI_VERSION: &str = "0.56.0";
+
+/// Two slow cores and an empty cache need about three minutes with the download.
+const BUILD_LIMIT: Duration = Duration::from_mins(15);
+
+/// A program that can be run.
+#[derive(Debug, Clone)]
+pub struct Binary {
+    path: PathBuf,
+}
+
+impl Binary {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn command(&self) -> Command {
+        Command::new(&self.path)
+    }
+}
+
+/// govmomi's vCenter and ESXi simulator.
+pub fn vcsim() -> Option<Binary> {
+    static ORACLE: Oracle<Binary> = Oracle::new("vcsim");
+    ORACLE.get(|| Program::new("vcsim", "go", "vcsim").build())
+}
+
+/// govmomi's command line for vSphere.
+pub fn govc() -> Option<Binary> {
+    static ORACLE: Oracle<Binary> = Oracle::new("govc");
+    ORACLE.get(|| Program::new("govc", "go", "govc").build())
+}
+
+/// `bench/govmomi`: the reads that Roost makes, made with govmomi.
+pub fn govmomi_bench() -> Option<Binary> {
+    static ORACLE: Oracle<Binary> = Oracle::new("govmomi-bench");
+    ORACLE.get(|| Program::new("govmomi-bench", "../../bench/govmomi", ".").build())
+}
+
+struct Program {
+    name: &'static str,
+    /// The folder of `go.mod`.
+    module: PathBuf,
+    /// The folder of the `main` package, below the module's.
+    package: &'static str,
+}
+
+impl Program {
+    fn new(name: &'static str, module: &str, package: &'static str) -> Self {
+        Self { name, module: target::crate_folder(module), package }
+    }
+
+    fn build(&self) -> Result<Binary, Missing> {
+        let sources = self
+            .fingerprint()
+            .map_err(|source| Missing::Folder { path: self.module.join(self.package), source })?;
+        let folder = format!("{}-{GOVMOMI_VERSION}-{sources:016x}", self.name);
+        let home = target::oracles();
+        let folder = install_once(&home, &folder, self.name, |attempt| self.compile_into(attempt))?;
+        Ok(Binary { path: folder.join(self.name) })
+    }
+
+    /// Changes with the sources. Not their age: a checkout or a restored cache makes old files new.
+    fn fingerprint(&self) -> io::Result<u64> {
+        let mut files = vec![self.module.join("go.mod"), self.module.join("go.sum")];
+        for entry in fs::read_dir(self.module.join(self.package))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "go") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let mut hasher = DefaultHasher::new();
+        for file in files {
+            file.file_name().hash(&mut hasher);
+            fs::read(&file)?.hash(&mut hasher);
+        }
+        Ok(hasher.finish())
+    }
+
+    fn compile_into(&self, folder: &Path) -> Result<(), Missing> {
+        require_tool("go", "version", Missing::Go)?;
+        let step = format!("building {} on govmomi {GOVMOMI_VERSION}", self.name);
+        say(&format!("{step}; the first time takes a minute or two"));
+        let mut command = Command::new("go");
+        command
+            .current_dir(&self.module)
+            .args(["build", "-trimpath", "-ldflags=-s -w", "-o"])
+            .arg(folder.join(self.name))
+            .arg(format!("./{}", self.package))
+            // Neither a C compiler nor the caller's own Go workspace has a say.
+            .env("CGO_ENABLED", "0")
+            .env("GOWORK", "off");
+        match process::run(&mut command, BUILD_LIMIT) {
+            Ok(output) if output.is_success() => Ok(()),
+            Ok(output) => Err(Missing::Fetch { step, detail: output.stderr }),
+            Err(error) => Err(Missing::Fetch { step, detail: error.to_string() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn all_go_programs_use_the_one_govmomi() {
+        for module in ["go", "../../bench/govmomi"] {
+            let manifest = fs::read_to_string(target::crate_folder(module).join("go.mod")).unwrap();
+            let pin = format!("require github.com/vmware/govmomi v{GOVMOMI_VERSION}\n");
+            assert!(manifest.contains(&pin), "{module}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_built_again_exactly_when_its_sources_change() {
+        let scratch = Scratch::new("go");
+        let write = |file: &str, text: &str| fs::write(scratch.path().join(file), text).unwrap();
+        for file in ["go.mod", "go.sum", "main.go"] {
+            write(file, "1");
+        }
+        let program = Program { name: "test", module: scratch.path().to_path_buf(), package: "." };
+        let before = program.fingerprint().unwrap();
+        write("main.go", "1");
+        write("README.md", "1");
+        assert_eq!(program.fingerprint().unwrap(), before);
+        write("main.go", "2");
+        assert_ne!(program.fingerprint().unwrap(), before);
+    }
+}

@@ -1,0 +1,84 @@
+//! The harness itself: every oracle can be had, starts, talks to another one, and ends.
+
+use roost_oracle::{Govc, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench};
+use std::net::TcpStream;
+
+#[test]
+fn govc_sees_the_inventory_of_vcsim() {
+    let options = VcsimOptions { datastores: 3, ..VcsimOptions::default() };
+    let Some(vcsim) = Vcsim::start(options) else { return };
+    let Some(govc) = Govc::new(vcsim.url()) else { return };
+    assert!(govc.stdout(&["about"]).contains("API type:     VirtualCenter"));
+    assert!(govc.json(&["about"]).contains("\"apiType\": \"VirtualCenter\""));
+    assert_eq!(govc.stdout(&["find", "/", "-type", "m"]).lines().count(), 4);
+    assert_eq!(govc.stdout(&["find", "/", "-type", "s"]).lines().count(), 3);
+
+    let refused = govc.run(&["vm.power", "-on", "DC0_H0_VM0"]);
+    assert!(!refused.is_success());
+    assert!(refused.stderr.contains("InvalidPowerState"), "{}", refused.stderr);
+}
+
+#[test]
+fn pyvmomi_logs_in_with_and_without_tls() {
+    for tls in [false, true] {
+        let options = VcsimOptions { tls, esx: tls, vms: 1, ..VcsimOptions::default() };
+        let Some(vcsim) = Vcsim::start(options) else { return };
+        let Some(pyvmomi) = Pyvmomi::new() else { return };
+        let script = "
+from pyVim.connect import Disconnect
+service = connect(sys.argv[1])
+print(service.content.about.apiType)
+Disconnect(service)
+";
+        let want = if tls { "HostAgent\n" } else { "VirtualCenter\n" };
+        assert_eq!(pyvmomi.stdout(script, &[vcsim.url()]), want);
+    }
+}
+
+#[test]
+fn vcsim_checks_the_login_it_was_given() {
+    let login = VcsimOptions {
+        username: "roost@vsphere.local".to_owned(),
+        password: "p/a s%s:w@rd".to_owned(),
+        ..VcsimOptions::default()
+    };
+    let Some(vcsim) = Vcsim::start(login) else { return };
+    let Some(govc) = Govc::new(vcsim.url()) else { return };
+    assert!(govc.stdout(&["session.ls"]).contains(vcsim.username()));
+
+    let endpoint = vcsim.endpoint().replace("://", "://roost%40vsphere.local:wrong@");
+    let refused = Govc::new(&endpoint).unwrap().run(&["about"]);
+    assert!(!refused.is_success());
+    assert!(refused.stderr.contains("Login failure"), "{}", refused.stderr);
+}
+
+#[test]
+fn vcsim_ends_with_its_handle_even_with_a_connection_open() {
+    let Some(vcsim) = Vcsim::start(VcsimOptions::default()) else { return };
+    let address = vcsim.endpoint().replace("http://", "").replace("/sdk", "");
+    let _open = TcpStream::connect(&address).unwrap();
+    drop(vcsim);
+    assert!(TcpStream::connect(&address).is_err());
+}
+
+#[test]
+fn the_benchmark_reads_what_vcsim_has_and_decodes_what_it_recorded() {
+    let options = VcsimOptions { vms: 15, autostart: false, ..VcsimOptions::default() };
+    let Some(vcsim) = Vcsim::start(options) else { return };
+    let Some(bench) = govmomi_bench() else { return };
+    let run = |args: &[&str]| {
+        let output = bench.command().args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let url = vcsim.url();
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/narrow.xml");
+    let pages = concat!(env!("CARGO_TARGET_TMPDIR"), "/narrow*.xml");
+    let whole = "\"vms\":30,";
+    assert!(run(&["list", "--url", url, "--set", "wide"]).contains(whole));
+    let change = run(&["sync", "--url", url, "--change", "--vm", "DC0_H0_VM1"]);
+    assert!(change.contains(whole) && change.contains("submit_to_update_seconds"), "{change}");
+    let recorded = run(&["record", "--url", url, "--page", "10", "--out", file]);
+    assert!(recorded.contains("narrow.3.xml"), "{recorded}");
+    assert!(run(&["decode", "--file", pages, "--repeat", "2"]).contains(whole));
+}
