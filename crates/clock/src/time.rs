@@ -47,7 +47,8 @@ impl Default for SimClock {
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
-        let elapsed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
+        let elapsed =
+            SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
         self.epoch.saturating_add(elapsed).unwrap_or(Timestamp::MAX)
     }
 }

@@ -121,7 +121,11 @@ impl Element {
     }
 
     pub(crate) fn write_as(&self, w: &mut Writer, name: &str) {
-        w.open_with(name, self.xsi_type.as_deref().map(qualified).as_deref(), self.ref_type.as_deref());
+        w.open_with(
+            name,
+            self.xsi_type.as_deref().map(qualified).as_deref(),
+            self.ref_type.as_deref(),
+        );
         w.text(&self.text);
         for child in &self.children {
             child.write_as(w, &child.name);
@@ -133,8 +137,9 @@ impl Element {
 /// The reader drops the prefix of a schema type; the built-in ones need it back.
 fn qualified(xsi_type: &str) -> String {
     match xsi_type {
-        "string" | "boolean" | "int" | "long" | "short" | "byte" | "float" | "double" | "dateTime" | "base64Binary"
-        | "anyURI" | "unsignedInt" | "unsignedLong" | "unsignedShort" | "unsignedByte" => format!("xsd:{xsi_type}"),
+        "string" | "boolean" | "int" | "long" | "short" | "byte" | "float" | "double"
+        | "dateTime" | "base64Binary" | "anyURI" | "unsignedInt" | "unsignedLong"
+        | "unsignedShort" | "unsignedByte" => format!("xsd:{xsi_type}"),
         _ => xsi_type.to_owned(),
     }
 }
@@ -173,7 +178,8 @@ mod tests {
 
     #[test]
     fn typed_fields_can_be_read_out_of_it() {
-        let element = Element::parse(b"<e><n>7</n><s>a</s><s>b</s><r type=\"Task\">task-1</r></e>").unwrap();
+        let element =
+            Element::parse(b"<e><n>7</n><s>a</s><s>b</s><r type=\"Task\">task-1</r></e>").unwrap();
         assert_eq!(element.get::<i32>("n"), 7);
         assert_eq!(element.get::<Vec<String>>("s"), ["a", "b"]);
         assert_eq!(element.get::<Option<MoRef>>("r"), Some(MoRef::new(MoType::Task, "task-1")));

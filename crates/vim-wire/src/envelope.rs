@@ -106,17 +106,24 @@ pub(crate) fn enter_body<'a>(reader: &mut Reader<'a>) -> Result<Start<'a>, WireE
     }
     while let Some(part) = reader.child()? {
         if part.name == "Body" {
-            let empty = || WireError::Unexpected { wanted: "SOAP message", found: "empty SOAP body".into() };
+            let empty = || WireError::Unexpected {
+                wanted: "SOAP message",
+                found: "empty SOAP body".into(),
+            };
             return reader.child()?.ok_or_else(empty);
         }
         reader.skip()?;
     }
-    Err(WireError::Unexpected { wanted: "SOAP message", found: "SOAP envelope without a body".into() })
+    Err(WireError::Unexpected {
+        wanted: "SOAP message",
+        found: "SOAP envelope without a body".into(),
+    })
 }
 
 /// Reads `<Fault>`, whose opening tag has been read. A fault without detail becomes a `MethodFault` with the text.
 pub(crate) fn read_fault(reader: &mut Reader<'_>) -> Result<LocalizedMethodFault, WireError> {
-    let mut found = LocalizedMethodFault { fault: Fault::of("MethodFault"), localized_message: None };
+    let mut found =
+        LocalizedMethodFault { fault: Fault::of("MethodFault"), localized_message: None };
     while let Some(child) = reader.child()? {
         match child.name {
             "faultstring" => found.localized_message.read(reader, &child)?,
@@ -125,7 +132,8 @@ pub(crate) fn read_fault(reader: &mut Reader<'_>) -> Result<LocalizedMethodFault
                     found.fault.read(reader, &detail)?;
                     if found.fault.class.is_empty() {
                         // Some proxies drop the attribute; the element is called after the class.
-                        found.fault.class = detail.name.strip_suffix("Fault").unwrap_or(detail.name).into();
+                        found.fault.class =
+                            detail.name.strip_suffix("Fault").unwrap_or(detail.name).into();
                     }
                 }
             }

@@ -41,7 +41,10 @@ impl Fault {
 
     /// What vCenter says in `faultMessage`, often the only useful text.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
-        self.fault_message.iter().filter_map(|message| message.message.as_deref()).filter(|text| !text.is_empty())
+        self.fault_message
+            .iter()
+            .filter_map(|message| message.message.as_deref())
+            .filter(|text| !text.is_empty())
     }
 }
 

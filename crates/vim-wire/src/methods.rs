@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 
 use crate::types::{
-    CustomFieldDef, CustomizationSpec, Event, EventFilterSpec, FileTransferInformation, GuestFileAttributes,
-    GuestListFileInfo, GuestProcessInfo, GuestProgramSpec, HostDatastoreBrowserSearchSpec, NamePasswordAuthentication,
-    ObjectContent, OptionValue, Password, PropertyFilterSpec, ResourceConfigSpec, RetrieveOptions, RetrieveResult,
-    ServiceContent, SessionManagerGenericServiceTicket, SessionManagerHttpServiceRequestSpec, StoragePlacementResult,
-    StoragePlacementSpec, TaskInfo, UpdateSet, UserSession, VirtualMachineCloneSpec, VirtualMachineConfigSpec,
-    VirtualMachineRelocateSpec, WaitOptions,
+    CustomFieldDef, CustomizationSpec, Event, EventFilterSpec, FileTransferInformation,
+    GuestFileAttributes, GuestListFileInfo, GuestProcessInfo, GuestProgramSpec,
+    HostDatastoreBrowserSearchSpec, NamePasswordAuthentication, ObjectContent, OptionValue,
+    Password, PropertyFilterSpec, ResourceConfigSpec, RetrieveOptions, RetrieveResult,
+    ServiceContent, SessionManagerGenericServiceTicket, SessionManagerHttpServiceRequestSpec,
+    StoragePlacementResult, StoragePlacementSpec, TaskInfo, UpdateSet, UserSession,
+    VirtualMachineCloneSpec, VirtualMachineConfigSpec, VirtualMachineRelocateSpec, WaitOptions,
 };
 use crate::xml::{Reader, Start, Writer};
 use crate::{Element, Field, MoRef, Value, WireError};

@@ -71,10 +71,16 @@ impl MoType {
                 "ComputeResource" => matches!(self, Self::ClusterComputeResource),
                 "ResourcePool" => matches!(self, Self::VirtualApp),
                 "Folder" => matches!(self, Self::StoragePod),
-                "Network" => matches!(self, Self::DistributedVirtualPortgroup | Self::OpaqueNetwork),
+                "Network" => {
+                    matches!(self, Self::DistributedVirtualPortgroup | Self::OpaqueNetwork)
+                }
                 "DistributedVirtualSwitch" => matches!(self, Self::VmwareDistributedVirtualSwitch),
-                "View" | "ManagedObjectView" => matches!(self, Self::ContainerView | Self::ListView),
-                "HistoryCollector" => matches!(self, Self::EventHistoryCollector | Self::TaskHistoryCollector),
+                "View" | "ManagedObjectView" => {
+                    matches!(self, Self::ContainerView | Self::ListView)
+                }
+                "HistoryCollector" => {
+                    matches!(self, Self::EventHistoryCollector | Self::TaskHistoryCollector)
+                }
                 "ManagedObject" => true,
                 _ => false,
             }

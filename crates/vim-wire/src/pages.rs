@@ -94,7 +94,10 @@ impl PageDecoder {
                 }
                 // `<filterSet/>`: its end exists only in the reader, so nothing can be dropped before that is read.
                 Ok(()) if reader.is_self_closed() => {}
-                Ok(()) => (self.inside, kept_from, kept_depth) = (inside, reader.position(), reader.depth()),
+                Ok(()) => {
+                    (self.inside, kept_from, kept_depth) =
+                        (inside, reader.position(), reader.depth())
+                }
                 Err(WireError::Incomplete) => break true,
                 Err(other) => return Err(other),
             }
@@ -107,7 +110,11 @@ impl PageDecoder {
 }
 
 /// Enters or leaves one container, or reads one item.
-fn step(reader: &mut Reader<'_>, inside: &mut Inside, found: &mut impl FnMut(Item)) -> Result<(), WireError> {
+fn step(
+    reader: &mut Reader<'_>,
+    inside: &mut Inside,
+    found: &mut impl FnMut(Item),
+) -> Result<(), WireError> {
     match reader.next()? {
         Event::Text(_) => Ok(()),
         Event::Eof if *inside == Inside::Done => Ok(()),

@@ -198,7 +198,9 @@ impl Value {
             "dateTime" => Self::Time(parse_time(&r.text()?)),
             "base64Binary" => Self::Binary(field(r, start)?),
             "ManagedObjectReference" => Self::Ref(field(r, start)?),
-            _ if xsi_type.starts_with("ArrayOf") => Self::Array(Self::read_array(r, &xsi_type["ArrayOf".len()..])?),
+            _ if xsi_type.starts_with("ArrayOf") => {
+                Self::Array(Self::read_array(r, &xsi_type["ArrayOf".len()..])?)
+            }
             _ => match types::read_known(xsi_type, r, start)? {
                 Some(object) => Self::Data(object),
                 None => Self::read_unknown(r, start)?,
@@ -269,7 +271,9 @@ impl PartialEq for Value {
             (Self::Enum(a, x), Self::Enum(b, y)) => a == b && x == y,
             (Self::Array(a), Self::Array(b)) => a == b,
             (Self::Other(a), Self::Other(b)) => a == b,
-            (Self::Data(a), Self::Data(b)) => Arc::ptr_eq(a, b) || a.class() == b.class() && written(&**a) == written(&**b),
+            (Self::Data(a), Self::Data(b)) => {
+                Arc::ptr_eq(a, b) || a.class() == b.class() && written(&**a) == written(&**b)
+            }
             _ => false,
         }
     }

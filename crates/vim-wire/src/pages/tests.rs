@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::types::{DynamicProperty, ObjectUpdateKind, PropertyFilterUpdate, RetrieveResult, UpdateSet};
+use crate::types::{
+    DynamicProperty, ObjectUpdateKind, PropertyFilterUpdate, RetrieveResult, UpdateSet,
+};
 use crate::{MoType, Value, encode_fault, encode_reply, methods};
 
 fn collect(body: &[u8], chunk: usize) -> Result<Vec<Item>, WireError> {
@@ -16,7 +18,10 @@ fn collect(body: &[u8], chunk: usize) -> Result<Vec<Item>, WireError> {
 fn retrieve_answer(objects: usize) -> Vec<u8> {
     let objects = (0..objects).map(|n| ObjectContent {
         obj: MoRef::vm(format!("vm-{n}")),
-        prop_set: vec![DynamicProperty { name: "name".into(), val: Value::string(format!("worker <{n}>")) }],
+        prop_set: vec![DynamicProperty {
+            name: "name".into(),
+            val: Value::string(format!("worker <{n}>")),
+        }],
         missing_set: Vec::new(),
     });
     let result = RetrieveResult { token: Some("0".into()), objects: objects.collect() };
@@ -37,14 +42,27 @@ fn a_page_comes_out_whole_however_it_is_cut() {
 #[test]
 fn updates_come_with_their_filter_and_version() {
     let filter = MoRef::new(MoType::PropertyFilter, "f");
-    let leave = ObjectUpdate { kind: ObjectUpdateKind::Leave, obj: MoRef::vm("vm-1"), ..Default::default() };
+    let leave = ObjectUpdate {
+        kind: ObjectUpdateKind::Leave,
+        obj: MoRef::vm("vm-1"),
+        ..Default::default()
+    };
     let set = UpdateSet {
         version: "7".into(),
-        filter_set: vec![PropertyFilterUpdate { filter: filter.clone(), object_set: vec![leave.clone()], missing_set: vec![] }],
+        filter_set: vec![PropertyFilterUpdate {
+            filter: filter.clone(),
+            object_set: vec![leave.clone()],
+            missing_set: vec![],
+        }],
         truncated: Some(true),
     };
     let body = encode_reply::<methods::WaitForUpdatesEx>(&Some(set));
-    let want = [Item::Version("7".into()), Item::Filter(filter), Item::Update(leave), Item::Truncated(true)];
+    let want = [
+        Item::Version("7".into()),
+        Item::Filter(filter),
+        Item::Update(leave),
+        Item::Truncated(true),
+    ];
     assert_eq!(collect(&body, 7).unwrap(), want);
 }
 
@@ -67,7 +85,10 @@ fn a_fault_is_an_item() {
     let body = encode_fault(&crate::Fault::of("InvalidCollectorVersion"), "stale");
     let items = collect(&body, 10).unwrap();
     let [Item::Fault(fault)] = items.as_slice() else { panic!("{items:?}") };
-    assert_eq!((fault.fault.class.as_str(), fault.localized_message.as_deref()), ("InvalidCollectorVersion", Some("stale")));
+    assert_eq!(
+        (fault.fault.class.as_str(), fault.localized_message.as_deref()),
+        ("InvalidCollectorVersion", Some("stale"))
+    );
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Resource pools, datastores, networks: what VMs live on, and placement among it.
 
-use crate::types::{VirtualDeviceBackingInfo, VirtualMachineCloneSpec, VirtualMachineConfigSpec, VirtualMachineRelocateSpec};
+use crate::types::{
+    VirtualDeviceBackingInfo, VirtualMachineCloneSpec, VirtualMachineConfigSpec,
+    VirtualMachineRelocateSpec,
+};
 use crate::{Element, MoRef};
 
 data! {

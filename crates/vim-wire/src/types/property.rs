@@ -105,7 +105,11 @@ names! {
 
 impl PropertySpec {
     pub fn new(kind: &str, paths: &[&str]) -> Self {
-        Self { kind: kind.into(), all: None, path_set: paths.iter().map(|path| (*path).into()).collect() }
+        Self {
+            kind: kind.into(),
+            all: None,
+            path_set: paths.iter().map(|path| (*path).into()).collect(),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::types::{
-    CustomFieldValue, OptionValue, ResourceAllocationInfo, ToolsConfigInfo, VirtualDevice, VirtualMachineBootOptions,
-    VirtualMachineFileInfo,
+    CustomFieldValue, OptionValue, ResourceAllocationInfo, ToolsConfigInfo, VirtualDevice,
+    VirtualMachineBootOptions, VirtualMachineFileInfo,
 };
 use crate::{Element, MoRef};
 

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::types::{OptionValue, ResourceAllocationInfo, VirtualDeviceBackingInfo, VirtualDeviceConfigSpec};
+use crate::types::{
+    OptionValue, ResourceAllocationInfo, VirtualDeviceBackingInfo, VirtualDeviceConfigSpec,
+};
 use crate::{Element, MoRef};
 
 data! {

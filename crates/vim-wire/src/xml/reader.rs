@@ -73,7 +73,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The next event. After an error the reader must not be used again.
-    #[expect(clippy::should_implement_trait, reason = "an iterator could not end with an error and `Eof` apart")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator could not end with an error and `Eof` apart"
+    )]
     pub fn next(&mut self) -> Result<Event<'a>, WireError> {
         if self.self_closed {
             self.self_closed = false;
@@ -206,7 +209,8 @@ impl<'a> Reader<'a> {
         out.push_str(&text[..first]);
         let mut rest = &text[first..];
         while let Some(entity) = rest.strip_prefix('&') {
-            let (name, after) = entity.split_once(';').ok_or_else(|| self.malformed("a bare '&'"))?;
+            let (name, after) =
+                entity.split_once(';').ok_or_else(|| self.malformed("a bare '&'"))?;
             out.push(match name {
                 "lt" => '<',
                 "gt" => '>',
@@ -239,11 +243,14 @@ impl<'a> Reader<'a> {
         let tag = &self.input[from..];
         let name_len = tag
             .iter()
-            .position(|byte| matches!(byte, b'>' | b'/' | b' ' | b'\n' | b'\t' | b'\r' | b'<' | b'='))
+            .position(|byte| {
+                matches!(byte, b'>' | b'/' | b' ' | b'\n' | b'\t' | b'\r' | b'<' | b'=')
+            })
             .ok_or(WireError::Incomplete)?;
         let raw = &tag[..name_len];
         if raw.is_empty() || self.open.len() >= MAX_DEPTH {
-            let what = if raw.is_empty() { "a tag without a name" } else { "elements nested too deep" };
+            let what =
+                if raw.is_empty() { "a tag without a name" } else { "elements nested too deep" };
             return Err(self.malformed(what));
         }
         let name = self.utf8(raw)?;
@@ -268,7 +275,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one attribute and returns the position behind it.
-    fn attribute(&self, tag: &'a [u8], at: usize, start: &mut Start<'a>) -> Result<usize, WireError> {
+    fn attribute(
+        &self,
+        tag: &'a [u8],
+        at: usize,
+        start: &mut Start<'a>,
+    ) -> Result<usize, WireError> {
         let rest = &tag[at..];
         let name_len = rest
             .iter()

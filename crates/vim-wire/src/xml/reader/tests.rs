@@ -23,28 +23,38 @@ fn both_spellings_of_the_schema_type_are_one() {
         r#"<val xmlns:_XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance" _XMLSchema-instance:type="xsd:string">x</val>"#,
         r"<ns1:val a:type='xsd:string' other='>'>x</ns1:val>",
     ] {
-        let Event::Start(start) = Reader::new(input.as_bytes()).next().unwrap() else { panic!("no start: {input}") };
-        assert_eq!(start, Start { name: "val", xsi_type: Some("string"), ref_type: None }, "{input}");
+        let Event::Start(start) = Reader::new(input.as_bytes()).next().unwrap() else {
+            panic!("no start: {input}")
+        };
+        assert_eq!(
+            start,
+            Start { name: "val", xsi_type: Some("string"), ref_type: None },
+            "{input}"
+        );
     }
 }
 
 #[test]
 fn an_unprefixed_type_is_the_kind_of_a_reference() {
     let input = r#"<val type="Folder" xsi:type="ManagedObjectReference">group-2</val>"#;
-    let Event::Start(start) = Reader::new(input.as_bytes()).next().unwrap() else { panic!("no start") };
+    let Event::Start(start) = Reader::new(input.as_bytes()).next().unwrap() else {
+        panic!("no start")
+    };
     assert_eq!((start.ref_type, start.xsi_type), (Some("Folder"), Some("ManagedObjectReference")));
 }
 
 #[test]
 fn text_is_unescaped_and_cdata_is_taken_as_it_is() {
-    let mut reader = Reader::new(b"<a>1 &lt; 2 &amp;&#38;&#x26; <b>not this</b><![CDATA[<raw> & ]]></a>");
+    let mut reader =
+        Reader::new(b"<a>1 &lt; 2 &amp;&#38;&#x26; <b>not this</b><![CDATA[<raw> & ]]></a>");
     reader.next().unwrap();
     assert_eq!(reader.text().unwrap(), "1 < 2 &&& <raw> & ");
 }
 
 #[test]
 fn every_cut_of_a_document_is_incomplete_and_nothing_else() {
-    let input = r#"<?xml version="1.0"?><!-- c --><a x='1'><b type="T">t &amp; u</b><c/><![CDATA[z]]></a>"#;
+    let input =
+        r#"<?xml version="1.0"?><!-- c --><a x='1'><b type="T">t &amp; u</b><c/><![CDATA[z]]></a>"#;
     for cut in 1..input.len() {
         let error = match events(&input[..cut]) {
             Err(error) => error,
@@ -118,13 +128,17 @@ fn quick_xml_events(input: &str) -> Option<Vec<String>> {
 }
 
 fn document() -> impl Strategy<Value = String> {
-    let text = "[ -~é]{0,12}".prop_map(|text: String| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"));
+    let text = "[ -~é]{0,12}".prop_map(|text: String| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    });
     let name = "([a-z]{1,3}:)?[A-Za-z_][A-Za-z0-9_.-]{0,8}";
     let leaf = (name, text.clone()).prop_map(|(name, text)| format!("<{name}>{text}</{name}>"));
     leaf.prop_recursive(4, 40, 5, move |inner| {
-        (name, proptest::collection::vec(inner, 0..5), "[a-z]{0,6}").prop_map(|(name, children, value)| {
-            format!("<{name} xmlns:q='u' q:type=\"xsd:{value}\">{}</{name}>", children.concat())
-        })
+        (name, proptest::collection::vec(inner, 0..5), "[a-z]{0,6}").prop_map(
+            |(name, children, value)| {
+                format!("<{name} xmlns:q='u' q:type=\"xsd:{value}\">{}</{name}>", children.concat())
+            },
+        )
     })
 }
 
