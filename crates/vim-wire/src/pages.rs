@@ -96,7 +96,7 @@ impl PageDecoder {
                 Ok(()) if reader.is_self_closed() => {}
                 Ok(()) => {
                     (self.inside, kept_from, kept_depth) =
-                        (inside, reader.position(), reader.depth())
+                        (inside, reader.position(), reader.depth());
                 }
                 Err(WireError::Incomplete) => break true,
                 Err(other) => return Err(other),

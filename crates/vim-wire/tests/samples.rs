@@ -1,4 +1,5 @@
 //! Messages as real peers send them, read and written.
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 use roost_vim_wire::types::{
     GuestNicInfo, HostDatastoreBrowserSearchResults, ObjectUpdateKind, PropertyChangeOp,
