@@ -105,8 +105,7 @@ fn decode(body: &[u8]) -> usize {
 }
 
 fn pages(c: &mut Criterion) {
-    let sets: [(&str, fn(usize) -> Properties); 2] = [("narrow", narrow), ("wide", wide)];
-    for (set, properties) in sets {
+    for (set, properties) in [("narrow", narrow as fn(usize) -> Properties), ("wide", wide)] {
         let result = Some(answer(properties));
         let body = encode_reply::<methods::RetrievePropertiesEx>(&result);
         assert_eq!(decode(&body), VMS);
@@ -114,7 +113,7 @@ fn pages(c: &mut Criterion) {
         group.sample_size(10).throughput(Throughput::Bytes(body.len() as u64));
         group.bench_function("decode", |b| b.iter(|| decode(black_box(&body))));
         group.bench_function("encode", |b| {
-            b.iter(|| encode_reply::<methods::RetrievePropertiesEx>(black_box(&result)))
+            b.iter(|| encode_reply::<methods::RetrievePropertiesEx>(black_box(&result)));
         });
         group.finish();
     }

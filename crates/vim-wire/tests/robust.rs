@@ -1,7 +1,9 @@
 //! Bytes that are not what they should be: whatever comes, no panic.
 
 use proptest::prelude::*;
-use roost_vim_wire::types::{VirtualMachineConfigSpec, VirtualMachineRelocateSpec};
+use roost_vim_wire::types::{
+    CustomizationSpec, VirtualMachineConfigSpec, VirtualMachineRelocateSpec,
+};
 use roost_vim_wire::{Element, MoRef, Request, decode_reply, encode_request, methods};
 
 /// A large request of many nested types.
@@ -17,7 +19,7 @@ fn clone_request() -> Vec<u8> {
         annotation: Some("{\"a\":\"<&>\"}".into()),
         ..Default::default()
     });
-    call.spec.customization = Some(Default::default());
+    call.spec.customization = Some(CustomizationSpec::default());
     encode_request(&call, Some("op"))
 }
 
