@@ -38,17 +38,31 @@ pub fn encode_request<M: Method>(method: &M, operation_id: Option<&str>) -> Vec<
 
 /// The body of a successful answer.
 pub fn encode_reply<M: Method>(output: &M::Output) -> Vec<u8> {
-    let mut w = Writer::with_capacity(1024);
+    let Ok(body) = encode_reply_with(M::NAME, 1024, |w| {
+        output.write(w, "returnval");
+        Ok::<_, std::convert::Infallible>(())
+    });
+    body
+}
+
+/// The body of a successful answer to `method` whose `returnval` is written by `write`: for answers that are too large to be
+/// built first.
+pub fn encode_reply_with<E>(
+    method: &str,
+    capacity: usize,
+    write: impl FnOnce(&mut Writer) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let mut w = Writer::with_capacity(capacity);
     w.raw(REPLY_HEAD);
     w.raw("<");
-    w.raw(M::NAME);
+    w.raw(method);
     w.raw(r#"Response xmlns="urn:vim25">"#);
-    output.write(&mut w, "returnval");
+    write(&mut w)?;
     w.raw("</");
-    w.raw(M::NAME);
+    w.raw(method);
     w.raw("Response>");
     w.raw(REPLY_TAIL);
-    w.into_bytes()
+    Ok(w.into_bytes())
 }
 
 /// The body of a failed answer, sent with HTTP status 500.

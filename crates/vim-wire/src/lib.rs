@@ -16,7 +16,9 @@ mod value;
 pub mod xml;
 
 pub use element::Element;
-pub use envelope::{Reply, Request, decode_reply, encode_fault, encode_reply, encode_request};
+pub use envelope::{
+    Reply, Request, decode_reply, encode_fault, encode_reply, encode_reply_with, encode_request,
+};
 pub use error::WireError;
 pub use fault::{Fault, LocalizedMethodFault, is_a};
 pub use field::Field;

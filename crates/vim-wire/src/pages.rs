@@ -63,6 +63,9 @@ impl PageDecoder {
 
     /// Takes the next bytes of the body and hands out what they complete.
     pub fn feed(&mut self, chunk: &[u8], mut found: impl FnMut(Item)) -> Result<(), WireError> {
+        if self.inside == Inside::Done {
+            return Ok(()); // what follows the envelope is nobody's business, however it was cut
+        }
         self.buffer.extend_from_slice(chunk);
         if self.buffer.len() < self.wanted {
             return Ok(());
@@ -78,7 +81,9 @@ impl PageDecoder {
 
     /// Says that the body has ended.
     pub fn finish(mut self, mut found: impl FnMut(Item)) -> Result<(), WireError> {
-        self.decode(&mut found)?;
+        if self.inside != Inside::Done {
+            self.decode(&mut found)?;
+        }
         if self.inside == Inside::Done { Ok(()) } else { Err(WireError::Incomplete) }
     }
 

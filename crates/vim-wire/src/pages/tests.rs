@@ -80,6 +80,15 @@ fn an_empty_answer_and_empty_containers_are_no_items() {
     }
 }
 
+/// Found by fuzzing: the outcome depended on whether the rest came in the same chunk.
+#[test]
+fn what_follows_the_envelope_is_ignored_however_it_is_cut() {
+    let body = b"<Envelope>||</Envelope>||||||||<Body><x";
+    for chunk in 1..body.len() {
+        assert_eq!(collect(body, chunk), Ok(Vec::new()), "in chunks of {chunk}");
+    }
+}
+
 #[test]
 fn a_fault_is_an_item() {
     let body = encode_fault(&crate::Fault::of("InvalidCollectorVersion"), "stale");

@@ -52,6 +52,10 @@ data! {
         content_id "contentId": Option<String>,
         change_id "changeId": Option<String>,
         parent: Option<Box<VirtualDeviceBackingInfo>>,
+        delta_disk_format "deltaDiskFormat": Option<String>,
+        digest_enabled "digestEnabled": Option<bool>,
+        delta_grain_size "deltaGrainSize": Option<i32>,
+        delta_disk_format_variant "deltaDiskFormatVariant": Option<String>,
         sharing: Option<String>,
         // Distributed and opaque networks.
         port: Option<DistributedVirtualSwitchPortConnection>,
