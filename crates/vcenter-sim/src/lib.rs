@@ -1,1 +1,43 @@
+#![doc = include_str!("../README.md")]
 
+mod call;
+mod collector;
+mod control;
+mod counters;
+mod dispatch;
+mod door;
+mod event;
+mod fault_rules;
+mod glob;
+mod guest;
+mod inventory;
+mod model;
+mod options;
+mod ordered_set;
+mod outage;
+mod permission;
+mod pool;
+mod property;
+mod reply;
+mod rest;
+mod search;
+mod server;
+mod service;
+mod session;
+mod settings;
+mod store;
+mod task;
+mod timer;
+mod timings;
+mod view;
+mod vm;
+mod world;
+
+pub use counters::CounterReport;
+pub use door::{Body, Vcenter, full_body};
+pub use fault_rules::{Action, FaultRules, Outage, Rule, RuleId, RuleReport, When};
+pub use guest::GuestMode;
+pub use options::{Credentials, Options, Product, TemplateOptions};
+pub use permission::Denial;
+pub use server::{ServeError, Server, TlsIdentity};
+pub use timings::Timings;

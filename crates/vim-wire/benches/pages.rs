@@ -1,6 +1,6 @@
 //! How fast a page set of 10,000 VMs is decoded and encoded, narrow (what Roost watches) and wide (whole objects).
 //!
-//! `cargo bench -p roost-vim-wire`. The comparison with govmomi on recorded answers is `cargo bench -p roost-vim`.
+//! `cargo bench -p roost-vim-wire`. The comparison with govmomi on recorded answers is `cargo bench -p roost`.
 
 use std::hint::black_box;
 

@@ -1,1 +1,75 @@
+#![doc = include_str!("../README.md")]
 
+mod backoff;
+mod call;
+mod cleanup;
+mod client;
+mod client_core;
+mod credentials;
+mod deadline;
+mod device;
+mod error;
+mod events;
+mod exchange;
+mod files;
+mod find;
+mod guest;
+mod hooks;
+mod http_transport;
+mod meter;
+mod placement;
+mod properties;
+mod remedy;
+mod retrieve;
+mod session;
+mod settings;
+mod stream;
+mod task;
+mod tls;
+mod transfer;
+mod transport;
+mod version;
+mod vm;
+mod wait;
+
+pub use client::{Client, Observer};
+pub use credentials::{
+    CredentialError, CredentialSource, Credentials, EnvironmentPassword, PasswordFile,
+};
+pub use deadline::{CallClass, Deadlines};
+pub use device::{
+    BackingFile, Card, CdromBus, DeviceError, NetworkBacking, NetworkError, NewDisk, NewNic,
+    Provisioning, ScsiController, UnknownCard, eject, grow_disk, insert_iso, move_nic,
+    remove_device,
+};
+pub use error::CallError;
+pub use events::{EventError, EventQuery, EventTail, Recursion, TailFrom};
+pub use files::{
+    Datastore, DatastoreFile, DatastoreObserver, DatastorePath, DatastorePathError, FileError,
+    FileKind, FileStep,
+};
+pub use find::{Candidates, FindError, Finder, Found, Kind, PathProblem, Within};
+pub use guest::{
+    Environment, EnvironmentError, Exit, Guest, GuestCredentials, GuestError, GuestFile,
+    GuestFileOptions, GuestObserver, GuestOperations, GuestStep, Process, Program, quote,
+};
+pub use hooks::{CallRecord, Hooks, LoginOutcome, NoHooks, Outcome};
+pub use http_transport::{HttpTransport, TransportError};
+pub use placement::PlacementError;
+pub use properties::Properties;
+pub use remedy::{Faulted, Remedy};
+/// The types that calls are made of and answered with.
+pub use roost_vim_wire as wire;
+pub use settings::{AddressError, Settings, StreamSettings};
+pub use stream::{Batch, Change, StreamStatus, Subscription, Update, WatchSpec, Watched};
+pub use task::{Progress, Task, TaskError};
+pub use tls::{Thumbprint, ThumbprintError, TlsTrust};
+pub use transfer::{Download, FileSource, TransferError, TransferProgress, UploadSource};
+pub use transport::{Body, SendFuture, Transport};
+pub use vm::{
+    Annotated, BootDevice, CloneSpecError, CloneVm, CreateVm, Customization, CustomizationError,
+    Destroyed, DiskCopy, Firmware, GuestIdentity, HostName, Made, Namesake, NewSnapshot,
+    NicAddress, PowerChange, Reconfigure, Shutdown, Snapshot, Snapshots, Step, TemplateFacts,
+    TemplateUse, TemplateWarning, VmError, unlimited_pool,
+};
+pub use wait::WaitError;

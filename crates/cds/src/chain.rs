@@ -1,0 +1,17 @@
+use std::error::Error;
+use std::fmt;
+
+/// An error and all its causes on one line, for logs.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}

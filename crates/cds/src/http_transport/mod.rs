@@ -1,0 +1,105 @@
+//! The real side of [`Transport`]: HTTP/1.1 by reqwest, websockets as upgrades of the same connections.
+//!
+//! One client carries both, so proxies from the environment, certificates and `insecure` hold for websockets as well.
+//! Unlike the Go client, requests do not say `Connection: close`: the header is for the next hop only, and without it a
+//! call in the path of a spawn saves a TCP and a TLS handshake.
+
+mod tls;
+mod websocket;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::redirect::Policy;
+
+use crate::{SendFuture, SocketFuture, Transport};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Shorter than what servers and load balancers usually allow, so that we are the ones to close.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(25);
+/// A queue of thousands of jobs has a few megabytes.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// How to reach the API.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// Believes any certificate.
+    pub insecure: bool,
+    /// PEM certificates to believe in place of the system's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Why there is no transport.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpSetupError {
+    #[error("reading the certificates in {}", path.display())]
+    CaFile { path: PathBuf, source: rustls::pki_types::pem::Error },
+    #[error("believing a certificate in {}", path.display())]
+    CaRefused { path: PathBuf, source: rustls::Error },
+    #[error("choosing TLS versions")]
+    Tls { source: rustls::Error },
+    #[error("setting up HTTP")]
+    Client { source: reqwest::Error },
+}
+
+/// Carries calls over the network.
+#[derive(Debug, Clone)]
+pub struct HttpTransport {
+    client: reqwest::Client,
+}
+
+impl HttpTransport {
+    pub fn new(settings: &HttpSettings) -> Result<Self, HttpSetupError> {
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::client_config(settings)?)
+            .http1_only()
+            .redirect(Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .build()
+            .map_err(|source| HttpSetupError::Client { source })?;
+        Ok(Self { client })
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, request: http::Request<Bytes>) -> SendFuture {
+        let client = self.client.clone();
+        Box::pin(async move {
+            let request = reqwest::Request::try_from(request).map_err(as_io)?;
+            read(client.execute(request).await.map_err(as_io)?).await
+        })
+    }
+
+    fn websocket(&self, request: http::Request<()>) -> SocketFuture {
+        Box::pin(websocket::open(self.client.clone(), request))
+    }
+}
+
+async fn read(mut answer: reqwest::Response) -> io::Result<http::Response<Bytes>> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = answer.chunk().await.map_err(as_io)? {
+        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
+            return Err(io::Error::other("the answer is larger than 256 MiB"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let mut response = http::Response::new(body.freeze());
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = std::mem::take(answer.headers_mut());
+    Ok(response)
+}
+
+fn as_io(error: reqwest::Error) -> io::Error {
+    let kind = if error.is_timeout() {
+        io::ErrorKind::TimedOut
+    } else if error.is_connect() {
+        io::ErrorKind::ConnectionRefused
+    } else {
+        io::ErrorKind::Other
+    };
+    io::Error::new(kind, error.without_url())
+}

@@ -1,0 +1,218 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::runs::FreeRuns;
+use super::{AddressPlan, Network};
+use crate::VmId;
+use crate::time::later;
+
+/// Who has which address of a plan. Used by VMs (one address may be seen on several), promised to a reservation, or resting
+/// because whoever had it last may not be quite gone.
+#[derive(Debug)]
+pub(crate) struct AddressBook {
+    plan: AddressPlan,
+    free: FreeRuns,
+    used: BTreeMap<u64, BTreeSet<VmId>>,
+    promised: BTreeSet<u64>,
+    resting: BTreeMap<u64, Timestamp>,
+    /// The same, soonest first.
+    rests: BTreeSet<(Timestamp, u64)>,
+    /// When VMs are expected to go.
+    ends: BTreeMap<VmId, Timestamp>,
+    rest: Duration,
+    /// Until something changes: a full plan is asked for a forecast by every request that waits.
+    forecast: Option<Forecast>,
+}
+
+/// How many addresses are in which state; they add up to `total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct AddressCounts {
+    pub total: u64,
+    pub used: u64,
+    pub promised: u64,
+    pub resting: u64,
+    pub free: u64,
+}
+
+/// When the next address is expected, as far as anything says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Forecast {
+    pub next_free: Option<Timestamp>,
+    pub by: ComesFreeBy,
+    pub counts: AddressCounts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComesFreeBy {
+    /// Its rest is over.
+    Rest,
+    /// The VM that has it has lived long enough by then.
+    VmEnds,
+    /// Nothing has an end that is known.
+    Unknown,
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AddressCounts { total, used, promised, resting, .. } = self.counts;
+        write!(f, "{used} of {total} used, {promised} promised, {resting} resting")?;
+        match (self.next_free, self.by) {
+            (Some(at), ComesFreeBy::Rest) => write!(f, "; the next one has rested by {at:.0}"),
+            (Some(at), _) => write!(f, "; the next one is expected by {at:.0}"),
+            (None, _) => f.write_str("; nothing says when one comes free"),
+        }
+    }
+}
+
+impl AddressBook {
+    /// `rest` is how long an address is left alone after the last VM that had it is gone.
+    pub(crate) fn new(plan: AddressPlan, rest: Duration) -> Self {
+        Self {
+            free: FreeRuns::below(plan.total()),
+            plan,
+            used: BTreeMap::new(),
+            promised: BTreeSet::new(),
+            resting: BTreeMap::new(),
+            rests: BTreeSet::new(),
+            ends: BTreeMap::new(),
+            rest,
+            forecast: None,
+        }
+    }
+
+    pub(crate) fn plan(&self) -> &AddressPlan {
+        &self.plan
+    }
+
+    fn number_of(&self, address: IpAddr) -> Option<u64> {
+        match address {
+            IpAddr::V4(address) => self.plan.number_of(address),
+            IpAddr::V6(_) => None,
+        }
+    }
+
+    /// The VM is seen with these addresses now, and is expected to go at `ends`.
+    pub(crate) fn see(
+        &mut self,
+        vm: &VmId,
+        before: &[IpAddr],
+        after: &[IpAddr],
+        ends: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        for address in after {
+            let Some(number) = self.number_of(*address) else { continue };
+            self.used.entry(number).or_default().insert(vm.clone());
+            self.wake(number);
+            self.free.take(number);
+        }
+        for address in before.iter().filter(|address| !after.contains(address)) {
+            self.stop_using(vm, *address, now);
+        }
+        match ends {
+            Some(ends) => drop(self.ends.insert(vm.clone(), ends)),
+            None => drop(self.ends.remove(vm)),
+        }
+        self.forecast = None;
+    }
+
+    pub(crate) fn vanish(&mut self, vm: &VmId, had: &[IpAddr], now: Timestamp) {
+        had.iter().for_each(|address| self.stop_using(vm, *address, now));
+        self.ends.remove(vm);
+        self.forecast = None;
+    }
+
+    fn stop_using(&mut self, vm: &VmId, address: IpAddr, now: Timestamp) {
+        let Some(number) = self.number_of(address) else { return };
+        let Some(users) = self.used.get_mut(&number) else { return };
+        users.remove(vm);
+        if users.is_empty() {
+            self.used.remove(&number);
+            let until = later(now, self.rest);
+            self.resting.insert(number, until);
+            self.rests.insert((until, number));
+            self.settle(number);
+        }
+    }
+
+    /// The first free address in the order of the configuration.
+    pub(crate) fn promise(&mut self) -> Option<(Ipv4Addr, &std::sync::Arc<Network>)> {
+        let number = self.free.first()?;
+        self.forecast = None;
+        self.promised.insert(number);
+        self.free.take(number);
+        let address = self.plan.address_of(number)?;
+        Some((address, self.plan.network_of(address)?))
+    }
+
+    pub(crate) fn unpromise(&mut self, address: Ipv4Addr) {
+        if let Some(number) = self.plan.number_of(address) {
+            self.promised.remove(&number);
+            self.settle(number);
+        }
+    }
+
+    pub(crate) fn expire(&mut self, now: Timestamp) {
+        while let Some((_, number)) = self.rests.first().filter(|(until, _)| *until <= now).copied()
+        {
+            self.wake(number);
+            self.settle(number);
+        }
+    }
+
+    fn wake(&mut self, number: u64) {
+        if let Some(until) = self.resting.remove(&number) {
+            self.rests.remove(&(until, number));
+        }
+    }
+
+    fn settle(&mut self, number: u64) {
+        self.forecast = None;
+        if self.used.contains_key(&number)
+            || self.promised.contains(&number)
+            || self.resting.contains_key(&number)
+        {
+            self.free.take(number);
+        } else {
+            self.free.give(number);
+        }
+    }
+
+    pub(crate) fn counts(&self) -> AddressCounts {
+        let (total, free) = (self.plan.total(), self.free.count());
+        // A promised address becomes used before its promise ends; it counts once, as used.
+        let promised = self.promised.iter().filter(|at| !self.used.contains_key(at)).count() as u64;
+        let used = self.used.len() as u64;
+        AddressCounts { total, used, promised, resting: total - free - used - promised, free }
+    }
+
+    pub(crate) fn forecast(&mut self) -> Forecast {
+        if let Some(known) = self.forecast {
+            return known;
+        }
+        let rested = self.rests.first().map(|(until, _)| *until);
+        let ended = self
+            .used
+            .values()
+            // An address is free when all that have it are gone.
+            .filter_map(|users| {
+                users.iter().map(|vm| self.ends.get(vm)).collect::<Option<Vec<_>>>()
+            })
+            .filter_map(|ends| ends.into_iter().max().copied())
+            .min()
+            .map(|ends| later(ends, self.rest));
+        let (next_free, by) = match (rested, ended) {
+            (Some(rested), Some(ended)) if ended < rested => (Some(ended), ComesFreeBy::VmEnds),
+            (Some(rested), _) => (Some(rested), ComesFreeBy::Rest),
+            (None, Some(ended)) => (Some(ended), ComesFreeBy::VmEnds),
+            (None, None) => (None, ComesFreeBy::Unknown),
+        };
+        *self.forecast.insert(Forecast { next_free, by, counts: self.counts() })
+    }
+}

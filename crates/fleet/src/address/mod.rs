@@ -1,0 +1,9 @@
+//! Which addresses there are, which are taken, and when the next one comes free.
+
+mod book;
+mod plan;
+mod runs;
+
+pub(crate) use book::AddressBook;
+pub use book::{AddressCounts, ComesFreeBy, Forecast};
+pub use plan::{AddressFile, AddressPlan, Network, NetworkFile, Problem};

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod address;
+mod cow_map;
+mod freshness;
+mod gate;
+mod ids;
+mod ledger;
+mod mirror;
+mod time;
+
+pub use address::{
+    AddressCounts, AddressFile, AddressPlan, ComesFreeBy, Forecast, Network, NetworkFile, Problem,
+};
+pub use freshness::{Freshness, Unfit};
+pub use gate::{Gate, Limit, Measure};
+pub use ids::{PoolId, VmId};
+pub use ledger::{
+    AddressGrant, AddressNeed, Amounts, Ask, Holding, Holds, Ledger, LedgerGate, LedgerUse, Limits,
+    Machine, PoolRoom, Refusal, Reservation, Reserve,
+};
+pub use mirror::{
+    Check, Connection, Guest, GuestNic, Identity, Mirror, Pool, PoolAmount, Power, ReadIdentity,
+    Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote, condition,
+};

@@ -1,0 +1,131 @@
+//! Keeping the mirror up to date from a vCenter.
+
+use jiff::Timestamp;
+use roost_vim::wire::MoRef;
+use roost_vim::{Batch, CallError, Observer, Properties, Remedy, StreamStatus, Subscription};
+use serde::Serialize;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::Mirror;
+use super::paths::{VM_PATHS, watch_spec};
+use crate::VmId;
+use crate::time::elapsed;
+
+/// How the property stream is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct StreamState {
+    /// All that the server shows has been delivered, and nothing is known to have broken since.
+    pub synced: bool,
+    /// When the server last answered, by our clock.
+    pub last_contact: Option<Timestamp>,
+    /// How often everything was loaded anew after a break.
+    pub resyncs: u64,
+    pub trouble: Option<String>,
+}
+
+impl From<&StreamStatus> for StreamState {
+    fn from(status: &StreamStatus) -> Self {
+        Self {
+            synced: status.synced,
+            last_contact: status.last_contact,
+            resyncs: status.resyncs,
+            trouble: status.trouble.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl Mirror {
+    /// Follows the VMs and resource pools below `container`, normally a datacenter, with one subscription, until the client is
+    /// shut down. Ends with an error if the subscription cannot be made. It may be called again after it has ended or was
+    /// dropped: the mirror keeps what it knows and is not complete again before the new load is.
+    ///
+    /// The only other calls it makes are reads of single VMs of which our own knowledge and the stream disagree.
+    pub async fn follow(&self, observer: &Observer, container: &MoRef) -> Result<(), CallError> {
+        let subscription = observer.watch(watch_spec(container)).await?;
+        let _ended = Ended(self);
+        self.core().begin_load();
+        self.run(observer, subscription).await;
+        Ok(())
+    }
+
+    async fn run(&self, observer: &Observer, mut subscription: Subscription) {
+        let mut status = subscription.watch_status();
+        status.mark_changed();
+        let mut reads: JoinSet<(VmId, Result<Properties, CallError>)> = JoinSet::new();
+        loop {
+            let alarm = self.core().next_alarm();
+            let rung = async {
+                match alarm {
+                    Some(at) => sleep(elapsed(self.shared.clock.now(), at)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // What an answer brought is applied before the answer counts.
+                biased;
+                batch = subscription.next() => match batch {
+                    Some(batch) => self.apply(&batch),
+                    None => return,
+                },
+                Ok(()) = status.changed() => {
+                    let state = StreamState::from(&*status.borrow_and_update());
+                    self.contact(state);
+                }
+                Some(read) = reads.join_next() => {
+                    if let Ok((vm, result)) = read {
+                        self.take_read(&vm, result);
+                    }
+                }
+                () = self.shared.learned.notified() => {}
+                () = rung => {}
+            }
+            let now = self.shared.clock.now();
+            let doubts = self.core().take_doubts(now);
+            for vm in doubts {
+                let observer = observer.clone();
+                reads.spawn(async move {
+                    let read = observer.properties(&vm.moref(), &VM_PATHS).await;
+                    (vm, read)
+                });
+            }
+        }
+    }
+
+    fn apply(&self, batch: &Batch) {
+        let now = self.shared.clock.now();
+        self.update(|core| core.apply(&batch.updates, batch.synced, batch.resynced, now));
+        // The load may have been completed by this batch after the status was heard.
+        self.shared.state.send_modify(|_| {});
+    }
+
+    fn contact(&self, state: StreamState) {
+        let answered = state.synced && state.trouble.is_none();
+        self.shared.state.send_replace(state);
+        if answered {
+            let now = self.shared.clock.now();
+            self.update(|core| core.answered(now));
+        }
+    }
+
+    fn take_read(&self, vm: &VmId, result: Result<Properties, CallError>) {
+        let now = self.shared.clock.now();
+        self.update(|core| match result {
+            Ok(properties) => core.read(vm, Some(&properties), now),
+            Err(error) if error.remedy() == Remedy::Gone => core.read(vm, None, now),
+            Err(error) => {
+                tracing::debug!(%vm, "{vm} could not be read: {error}");
+                core.read_failed(vm, now);
+            }
+        });
+    }
+}
+
+/// Says that nobody follows any more, however that came about.
+struct Ended<'a>(&'a Mirror);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.shared.state.send_modify(|state| state.synced = false);
+    }
+}

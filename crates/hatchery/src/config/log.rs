@@ -1,0 +1,59 @@
+//! `[log]`, which all CDS services of a file share. What it says badly is a warning: logging must not keep a hatchery from running.
+
+use super::problem::Problems;
+use super::reader::as_text;
+use super::source::Surroundings;
+use super::tree::Table;
+
+/// `None` leaves it to the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogSettings {
+    pub level: Option<LogLevel>,
+    pub format: Option<LogFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    Debug,
+    /// Also CDS's `notice`.
+    Info,
+    Warning,
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+    Discard,
+}
+
+pub(super) fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> LogSettings {
+    let value = |name: &str| {
+        let variable = surroundings.variable(&format!("CDS_LOG_{}", name.to_uppercase()));
+        let entry = file.table("log").and_then(|log| log.get(name));
+        let text = variable.or_else(|| entry.and_then(|entry| as_text(&entry.value)));
+        let text = text.filter(|text| !text.is_empty())?.to_lowercase();
+        Some((text, entry.and_then(|entry| entry.line)))
+    };
+    let level = value("level").and_then(|(text, line)| match text.as_str() {
+        "debug" => Some(LogLevel::Debug),
+        "info" | "notice" => Some(LogLevel::Info),
+        "warning" | "warn" => Some(LogLevel::Warning),
+        "error" => Some(LogLevel::Error),
+        _ => {
+            problems.warn("log.level", line, format!("must be debug, info, notice, warning or error; is {text:?}"));
+            None
+        }
+    });
+    let format = value("format").and_then(|(text, line)| match text.as_str() {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        "discard" => Some(LogFormat::Discard),
+        _ => {
+            problems.warn("log.format", line, format!("must be text, json or discard; is {text:?}"));
+            None
+        }
+    });
+    LogSettings { level, format }
+}

@@ -1,0 +1,78 @@
+//! The configuration as JSON for sign-in: every key that CDS's own hatchery would send, none that is secret.
+
+use serde_json::{Map, Value, json};
+
+use super::key::{Json, Key, Shape};
+use super::keys::ALL;
+use super::problem::Problems;
+use super::reader::Reader;
+use super::tree::Table;
+
+pub(super) fn config(section: &Table, os_arch: &[String]) -> Value {
+    // Whatever is wrong has been said by now.
+    let ignored = Problems::default();
+    let mut top = Map::new();
+    fill(&mut top, &Reader::root(section, &ignored), "");
+    top.insert("osArch".to_owned(), json!(os_arch));
+    Value::Object(top)
+}
+
+/// Puts the keys with this prefix that are not keys of a list further down.
+fn fill(object: &mut Map<String, Value>, reader: &Reader<'_>, prefix: &str) {
+    for key in ALL {
+        let Some(rest) = key.path.strip_prefix(prefix) else { continue };
+        if !rest.contains("[]")
+            && key.json != Json::Hidden
+            && let Some(value) = value(key, reader)
+        {
+            insert(object, key, rest, value);
+        }
+    }
+}
+
+fn value(key: &Key, reader: &Reader<'_>) -> Option<Value> {
+    let value = match key.shape {
+        Shape::Text(_) => json!(reader.text(key)),
+        Shape::Integer(_) => json!(reader.integer(key)),
+        Shape::Boolean(_) => json!(reader.boolean(key)),
+        Shape::Texts(_) => json!(reader.texts(key)),
+        Shape::Secret => return None,
+        Shape::Tables | Shape::NamedTables => Value::Array(entries(key, reader)),
+    };
+    let empty = value == json!("") || value == json!(0) || value == json!([]);
+    (!empty || key.json != Json::UnlessEmpty).then_some(value)
+}
+
+fn entries(key: &Key, reader: &Reader<'_>) -> Vec<Value> {
+    let prefix = ALL
+        .iter()
+        .find_map(|inner| inner.path.strip_prefix(key.path)?.starts_with("[].").then_some(inner.path))
+        .map_or("", |path| &path[..key.path.len() + "[].".len()]);
+    reader
+        .tables(key, prefix)
+        .iter()
+        .map(|listed| {
+            let mut object = Map::new();
+            fill(&mut object, &listed.reader, prefix);
+            if let Some(name) = listed.name {
+                object.insert("name".to_owned(), json!(name));
+            }
+            Value::Object(object)
+        })
+        .collect()
+}
+
+fn insert(object: &mut Map<String, Value>, key: &Key, path: &str, value: Value) {
+    match path.split_once('.') {
+        Some((table, rest)) => {
+            let inner = object.entry(table).or_insert_with(|| json!({}));
+            if let Value::Object(inner) = inner {
+                insert(inner, key, rest, value);
+            }
+        }
+        None => {
+            let name = if let Json::As(name) = key.json { name } else { path };
+            object.insert(name.to_owned(), value);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Every mistake at once, each with the path to edit.
+
+use super::*;
+
+#[test]
+fn all_mistakes_are_reported_at_once_with_path_and_line() {
+    let text = r#"[hatchery.vsphere]
+user = "svc"
+cardName = "token-ring"
+workerTTL = -1
+maxCpus = "many"
+defaultFlavor = "huge"
+iprange = "10.0.0.0"
+[[hatchery.vsphere.flavors]]
+name = "small"
+cpus = 2
+[[hatchery.vsphere.flavors]]
+cpus = 4
+[[hatchery.vsphere.flavors]]
+name = "SMALL"
+cpus = 20000
+memoryMB = 1023
+[[hatchery.vsphere.networks]]
+iprange = "10.0.0.0/26"
+subnetMask = "255.0.255.0"
+[[hatchery.vsphere.workerProvisioning]]
+number = 3
+[[hatchery.vsphere.defaultWorkerModelsV2]]
+workerModelV2 = "debian12"
+[hatchery.vsphere.commonConfiguration]
+rsaPrivateKey = "not a key"
+http = 3
+[hatchery.vsphere.commonConfiguration.api.http]
+url = "ftp://api"
+[hatchery.vsphere.commonConfiguration.provision]
+maxWorker = 5
+maxConcurrentRegistering = 6
+"#;
+    let invalid = Config::load(text, &Pretend::default()).unwrap_err();
+    insta::assert_snapshot!(invalid);
+}
+
+#[test]
+fn an_empty_file_says_what_is_missing() {
+    assert_eq!(problems(""), ["hatchery.vsphere: is missing: the file has no such section"]);
+    assert_eq!(
+        problems("[hatchery.vsphere]"),
+        [
+            "hatchery.vsphere.user: is mandatory",
+            "hatchery.vsphere.endpoint: is mandatory",
+            "hatchery.vsphere.password: is mandatory; give it as password, passwordFile or passwordEnv",
+            "hatchery.vsphere.datacenterString: is mandatory",
+            "hatchery.vsphere.commonConfiguration.name: is mandatory",
+            "hatchery.vsphere.commonConfiguration.rsaPrivateKey: is mandatory; give it as rsaPrivateKey, rsaPrivateKeyFile or rsaPrivateKeyEnv",
+            "hatchery.vsphere.commonConfiguration.api.token: is mandatory, unless there is a tokenV2",
+        ]
+    );
+}
+
+#[test]
+fn counts_are_held_against_max_worker_unless_that_is_unlimited() {
+    let provision = |lines: &str| file("", &format!("[hatchery.vsphere.commonConfiguration.provision]\n{lines}"));
+    let at = "hatchery.vsphere.commonConfiguration.provision";
+    assert_eq!(
+        problems(&provision("maxWorker = 4\nmaxConcurrentProvisioning = 5\nmaxConcurrentRegistering = 5")),
+        [
+            format!("{at}.maxConcurrentProvisioning: must be at most maxWorker, which is 4; is 5"),
+            format!("{at}.maxConcurrentRegistering: must be at most maxWorker, which is 4; is 5"),
+        ]
+    );
+    assert_eq!(
+        problems(&provision("maxWorker = 4")),
+        [format!("{at}.maxConcurrentProvisioning: must be at most maxWorker, which is 4; is 10 by default")]
+    );
+    load(&provision("maxWorker = 0\nmaxConcurrentProvisioning = 50\nmaxConcurrentRegistering = 50"));
+    let Loaded { config, warnings } = load(&provision("maxWorker = -1"));
+    assert_eq!((config.counts.max_workers, warnings.len()), (None, 1));
+}
+
+#[test]
+fn unknown_keys_are_warnings_with_the_name_that_was_probably_meant() {
+    let at = "hatchery.vsphere";
+    assert_eq!(
+        warnings("datacentreString = 1\nworkerTLT = 3\nmaxWorker = 3\nzzz = 1", ""),
+        [
+            format!("{at}.datacentreString: is not a known key and has no effect; did you mean datacenterString?"),
+            format!("{at}.workerTLT: is not a known key and has no effect; did you mean workerTTL?"),
+            format!(
+                "{at}.maxWorker: is not a known key and has no effect; did you mean {at}.commonConfiguration.provision.maxWorker?"
+            ),
+            format!("{at}.zzz: is not a known key and has no effect"),
+        ]
+    );
+    assert_eq!(
+        warnings("[[hatchery.vsphere.flavors]]\nname = \"a\"\ncpu = 2\n[hatchery.vsphere.comonConfiguration]\nname = \"x\"", ""),
+        [
+            format!("{at}.flavors[0].cpu: is not a known key and has no effect; did you mean cpus?"),
+            format!("{at}.comonConfiguration: is not a known key and has no effect; did you mean commonConfiguration?"),
+        ]
+    );
+    assert_eq!(
+        warnings("createImageTimeout = 180\npaswordFile = \"x\"", ""),
+        [
+            format!("{at}.createImageTimeout: is not used: it is gone from CDS"),
+            format!("{at}.paswordFile: is not a known key and has no effect; did you mean passwordFile?"),
+        ]
+    );
+}
+
+#[test]
+fn other_services_of_the_shared_file_are_left_alone() {
+    let others = "[api]\ntoken = 1\n[ui]\nx = []\n[hatchery.swarm]\nmaxWorker = \"?\"\n[telemetry]\ntracingEnabled = true\n[log.graylog]\nhost = \"g\"";
+    assert_eq!(warnings("", others), [""; 0]);
+}
+
+#[test]
+fn syntax_errors_are_named_by_line_and_never_show_the_text() {
+    let text = "[hatchery.vsphere]\npassword = \"hunter2\nuser = svc\n";
+    let invalid = Config::load(text, &Pretend::default()).unwrap_err();
+    let lines: Vec<_> = invalid.problems.iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [Some(2), Some(3)]);
+    assert!(!format!("{invalid} {invalid:?}").contains("hunter2"));
+}
+
+#[test]
+fn two_spellings_of_one_name_are_a_mistake() {
+    assert_eq!(
+        problems(&file("User = \"x\"", "")),
+        ["hatchery.vsphere.user: is the same key as User; names differ by more than case"]
+    );
+}
+
+#[test]
+fn ways_to_trust_the_vcenter_exclude_each_other() {
+    assert_eq!(
+        problems(&file("insecure = true\ncaFile = \"/ca.pem\"", "")),
+        ["hatchery.vsphere.caFile: is one way too many: use one of caFile, thumbprint and insecure"]
+    );
+    let sha1 = "thumbprint = \"4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D\"";
+    assert!(problems(&file(sha1, ""))[0].contains("SHA-256"));
+}
+
+#[test]
+fn flavors_that_can_never_fit_are_named_before_a_job_waits_for_them() {
+    let flavors = "[hatchery.vsphere.flavors]\nsmall = { cpus = 2, memoryMB = 4096 }\nlarge = { cpus = 8, memoryMB = 16384 }";
+    assert_eq!(
+        warnings(&format!("maxCpus = 10\ncountSmallerFlavorToKeep = 2\n{flavors}"), ""),
+        ["hatchery.vsphere.flavors.large.cpus: never fits: needs 12 with what is kept for smaller flavors, and maxCpus is 10"]
+    );
+    assert_eq!(
+        warnings(&format!("maxMemoryMB = 8192\n{flavors}"), ""),
+        ["hatchery.vsphere.flavors.large.memoryMB: never fits: needs 16384 alone, and maxMemoryMB is 8192"]
+    );
+    assert_eq!(
+        warnings("countSmallerFlavorToKeep = 2", ""),
+        ["hatchery.vsphere.countSmallerFlavorToKeep: has no effect without maxCpus or maxMemoryMB"]
+    );
+}
+
+#[test]
+fn odd_lists_are_used_as_far_as_they_go() {
+    let lists = r#"
+onlyProvisioned = true
+[[hatchery.vsphere.workerProvisioning]]
+number = 0
+[[hatchery.vsphere.guestCredentials]]
+modelVMWare = "debian12"
+[[hatchery.vsphere.models]]
+modelVMWare = "debian12"
+[[hatchery.vsphere.models]]
+modelVMWare = "debian12"
+"#;
+    assert_eq!(
+        warnings(lists, "[hatchery.vsphere.commonConfiguration.provision]\ninjectEnvVars = [\"NOTHING\"]"),
+        [
+            "hatchery.vsphere.onlyProvisioned: without workerProvisioning means that no worker ever starts",
+            "hatchery.vsphere.workerProvisioning[0].modelVMWare: is missing, and so is modelPath: the entry has no effect",
+            "hatchery.vsphere.guestCredentials[0].username: or password is missing: the entry has no effect",
+            "hatchery.vsphere.models[1].modelVMWare: \"debian12\" has an entry already; the first one is used",
+            "hatchery.vsphere.commonConfiguration.provision.injectEnvVars: entry 0 is not NAME=value and is left out",
+        ]
+    );
+}

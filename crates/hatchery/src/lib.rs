@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+
+pub mod annotation;
+pub mod config;
+pub mod flavor;
+pub mod names;

@@ -1,0 +1,314 @@
+//! One SOAP call from its bytes to its answer: rules, session, existence, permission, and then who carries it out.
+
+use std::future::pending;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use futures_util::FutureExt as _;
+use http::StatusCode;
+use jiff::Timestamp;
+use roost_vim_wire::methods::{
+    CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx, RetrieveServiceContent,
+};
+use roost_vim_wire::{Element, Fault, Method, MoRef, Request, encode_fault};
+
+use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
+use crate::collector::{self, ReadAs, Wait};
+use crate::fault_rules::{Action, Facts, RuleId};
+use crate::session::SessionKey;
+use crate::world::{Handle, World};
+use crate::{model, outage, permission, property, search, session, settings, view};
+
+/// Where a call comes from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Caller {
+    pub cookie: Option<String>,
+    pub ip: String,
+    pub user_agent: Option<String>,
+    pub is_secure: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Reply(ReplyBody),
+    Fault(Failure),
+    /// No vim25 answer at all.
+    Status(StatusCode),
+}
+
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub answer: Answer,
+    /// The cookie of a session that the call has opened.
+    pub new_cookie: Option<String>,
+}
+
+impl From<Answer> for Outcome {
+    fn from(answer: Answer) -> Self {
+        Self { answer, new_cookie: None }
+    }
+}
+
+impl From<CallResult> for Outcome {
+    fn from(result: CallResult) -> Self {
+        result.map_or_else(Answer::Fault, Answer::Reply).into()
+    }
+}
+
+impl Answer {
+    pub(crate) fn into_parts(self) -> (StatusCode, Vec<u8>) {
+        match self {
+            Self::Reply(body) => (StatusCode::OK, body.0),
+            Self::Fault(failure) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, encode_fault(&failure.fault, &failure.message))
+            }
+            Self::Status(status) => (status, Vec::new()),
+        }
+    }
+}
+
+/// Answers a call. `Err`: the connection is cut.
+pub(crate) async fn soap(handle: &Handle, caller: &Caller, body: &[u8]) -> io::Result<Outcome> {
+    let (request, this) = match parse(body) {
+        Ok(parsed) => parsed,
+        Err(failure) => {
+            handle.with(|world| world.counters.called("malformed"));
+            return Ok(Answer::Fault(failure).into());
+        }
+    };
+    let ruled = handle.with(|world| {
+        world.counters.called(request.method);
+        decide(world, &request, &this, body)
+    });
+    let mut read_as = Read::default();
+    match &ruled {
+        Some((_, Action::Fault(fault))) => {
+            let message = fault.localized_message.clone().unwrap_or_default();
+            return Ok(Answer::Fault(Failure::new(fault.fault.clone(), message)).into());
+        }
+        Some((id, Action::StaleList)) => read_as = Read { read_as: ReadAs::Stale, rule: Some(*id) },
+        Some((_, Action::EmptyList)) => read_as.read_as = ReadAs::Empty,
+        Some((_, action)) => {
+            if let Some(status) = before(handle, caller, action).await? {
+                return Ok(Answer::Status(status).into());
+            }
+        }
+        None => {}
+    }
+    let execution = AssertUnwindSafe(execute(handle, caller, &request, &this, read_as)).catch_unwind();
+    let outcome = execution.await.unwrap_or_else(|_| {
+        tracing::error!(method = request.method, "a simulated call panicked");
+        handle.with(|world| world.counters.panics += 1);
+        let fault = Fault::of("SystemError").with("reason", &"the simulator has a defect".to_owned());
+        Answer::Fault(Failure::new(fault, "A general system error occurred.")).into()
+    });
+    if let Some((_, action)) = &ruled {
+        after(action).await?;
+    }
+    Ok(outcome)
+}
+
+fn parse(body: &[u8]) -> Result<(Request<'_>, MoRef), Failure> {
+    let bad = |words: String| Failure::of("InvalidRequest", words);
+    let request = Request::parse(body).map_err(|error| bad(error.to_string()))?;
+    // Any method without arguments does: only `_this` is wanted.
+    let this = decode::<CurrentTime>(&request)?.this;
+    if this.is_null() {
+        return Err(bad(format!("{} is called on no object", request.method)));
+    }
+    Ok((request, this))
+}
+
+/// What a rule says about this call.
+fn decide(world: &mut World, request: &Request<'_>, this: &MoRef, body: &[u8]) -> Option<(RuleId, Action)> {
+    if world.rules.is_empty() {
+        return None;
+    }
+    let objects = if world.rules.look_at_objects() { objects_of(world, this, body) } else { Vec::new() };
+    world.rules.for_call(&Facts { method: request.method, objects })
+}
+
+/// Ids and names of what the call is about, and the name that it is to give.
+fn objects_of(world: &World, this: &MoRef, body: &[u8]) -> Vec<String> {
+    let (mut about, mut names) = (vec![this.clone()], Vec::new());
+    for argument in arguments(body).iter().flat_map(|call| &call.children) {
+        match argument.name.as_str() {
+            "vm" | "entity" => about.extend(argument.moref()),
+            "name" | "newName" => names.push(argument.text.clone()),
+            "config" => names.extend(argument.text_of("name").map(ToOwned::to_owned)),
+            _ => {}
+        }
+    }
+    for obj in about {
+        names.extend(world.inventory.name(&obj).map(ToOwned::to_owned));
+        names.push(obj.id.to_string());
+    }
+    names
+}
+
+fn arguments(body: &[u8]) -> Option<Element> {
+    let envelope = Element::parse(body).ok()?;
+    envelope.child("Body")?.children.first().cloned()
+}
+
+/// What happens before the call is carried out. `Some`: it is not.
+pub(crate) async fn before(handle: &Handle, caller: &Caller, action: &Action) -> io::Result<Option<StatusCode>> {
+    match action {
+        Action::Status(status) => {
+            return Ok(Some(StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
+        }
+        Action::Fault(_) => return Ok(Some(StatusCode::INTERNAL_SERVER_ERROR)),
+        Action::Hang => pending().await,
+        Action::CutBefore => return Err(cut()),
+        Action::Delay(by) => tokio::time::sleep(*by).await,
+        Action::LoseSession => handle.with(|world| {
+            let lost = caller.cookie.as_deref().and_then(|cookie| world.sessions.of_cookie(cookie)).cloned();
+            lost.map(|key| session::end(world, &key));
+        }),
+        Action::Restart(outage) => {
+            handle.with(|world| outage::restart(world, handle, *outage));
+            return Err(cut());
+        }
+        _ => {}
+    }
+    Ok(None)
+}
+
+/// What happens to the answer.
+pub(crate) async fn after(action: &Action) -> io::Result<()> {
+    match action {
+        Action::CutAfter => Err(cut()),
+        Action::LateAnswer(by) => {
+            tokio::time::sleep(*by).await;
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionReset, "the simulated server cut the connection")
+}
+
+/// How a property read is answered, and by which rule.
+#[derive(Debug, Clone, Copy, Default)]
+struct Read {
+    read_as: ReadAs,
+    rule: Option<RuleId>,
+}
+
+async fn execute(handle: &Handle, caller: &Caller, request: &Request<'_>, this: &MoRef, read: Read) -> Outcome {
+    let Some(wait) = Wait::parse(request, handle.options.page_limit) else {
+        return handle.with(|world| run(world, handle, caller, request, this, read).unwrap_or_else(refuse));
+    };
+    let now = handle.now();
+    let session = handle.with(|world| enter(world, caller, request, this, now));
+    match (session, wait) {
+        (Ok(session), Ok(wait)) => collector::wait(handle, &session, this, &wait).await.into(),
+        (Err(failure), _) | (_, Err(failure)) => refuse(failure),
+    }
+}
+
+fn refuse(failure: Failure) -> Outcome {
+    Answer::Fault(failure).into()
+}
+
+/// The caller's session, if it is live. One whose idle limit has passed ends here, should its timer be late.
+pub(crate) fn authenticate(world: &mut World, caller: &Caller, now: Timestamp) -> Option<SessionKey> {
+    let key = world.sessions.of_cookie(caller.cookie.as_deref()?)?.clone();
+    if world.sessions.is_idle(&key, now) {
+        session::end(world, &key);
+        return None;
+    }
+    Some(key)
+}
+
+/// Session, existence and permission, in the order in which a server looks at them.
+fn enter(
+    world: &mut World,
+    caller: &Caller,
+    request: &Request<'_>,
+    this: &MoRef,
+    now: Timestamp,
+) -> Result<SessionKey, Failure> {
+    let session =
+        authenticate(world, caller, now).ok_or_else(|| permission::not_authenticated(this, "System.View"))?;
+    world.sessions.touch(&session, now);
+    if !world.has(this, &session) {
+        return Err(Failure::not_found(this));
+    }
+    if !world.permissions.is_unrestricted() {
+        world.permissions.check(&permission::needs(request, this, world), &world.inventory)?;
+    }
+    Ok(session)
+}
+
+fn run(
+    world: &mut World,
+    handle: &Handle,
+    caller: &Caller,
+    request: &Request<'_>,
+    this: &MoRef,
+    read: Read,
+) -> Result<Outcome, Failure> {
+    let now = handle.now();
+    let session = authenticate(world, caller, now);
+    match request.method {
+        RetrieveServiceContent::NAME => {
+            if *this != MoRef::service_instance() {
+                return Err(Failure::not_found(this));
+            }
+            return Ok(Ok(ReplyBody::of::<RetrieveServiceContent>(&world.service)).into());
+        }
+        Login::NAME => return session::login(request, world, handle, caller, session.is_some()),
+        RetrieveProperties::NAME | RetrievePropertiesEx::NAME if session.is_none() => {
+            return Ok(collector::retrieve_unauthenticated(request, world, now).into());
+        }
+        Fetch::NAME if session.is_none() => {
+            let asked: Fetch = decode(request)?;
+            if collector::is_anonymous(this, &asked.prop) {
+                let reading = property::Reading { world, session: None, now, is_stale: false };
+                return Ok(Ok(ReplyBody::of::<Fetch>(&reading.get(this, &asked.prop).unwrap_or_default())).into());
+            }
+        }
+        _ => {}
+    }
+    let session = enter(world, caller, request, this, now)?;
+    let user = world.sessions.get(&session).map(|session| session.user().to_owned()).unwrap_or_default();
+    let cx = CallContext { handle, now, user: &user, session: &session, secure: caller.is_secure };
+    let answered = with_frozen(world, read.rule, |world| {
+        collector::retrieve(request, this, world, &cx, read.read_as)
+    });
+    let answered = answered
+        .or_else(|| own(request, this, world, &cx))
+        .or_else(|| collector::call(request, this, world, &cx))
+        .or_else(|| view::call(request, this, world, &cx))
+        .or_else(|| search::call(request, this, world))
+        .or_else(|| session::call(request, this, world, &cx))
+        .or_else(|| settings::call(request, this, world, &cx))
+        .or_else(|| permission::call(request, this, world))
+        .or_else(|| model::call(request, this, world, &cx));
+    answered.map_or_else(|| Err(method_not_found(request.method, this)), |result| Ok(result.into()))
+}
+
+fn own(request: &Request<'_>, this: &MoRef, _: &World, cx: &CallContext<'_>) -> Option<CallResult> {
+    let is_clock = request.method == CurrentTime::NAME && *this == MoRef::service_instance();
+    is_clock.then(|| Ok(ReplyBody::of::<CurrentTime>(&cx.now)))
+}
+
+fn method_not_found(method: &str, this: &MoRef) -> Failure {
+    let fault = Fault::of("MethodNotFound").with("receiver", this).with("method", &method.to_owned());
+    Failure::new(fault, format!("The method '{method}' is not supported by '{this}'."))
+}
+
+/// Runs `f` on the inventory that a rule has frozen, if there is such a rule, and puts the real one back whatever happens.
+fn with_frozen<R>(world: &mut World, rule: Option<RuleId>, f: impl FnOnce(&mut World) -> R) -> R {
+    let Some((id, mut frozen)) = rule.and_then(|id| world.rules.lend_frozen(id).map(|frozen| (id, frozen))) else {
+        return f(world);
+    };
+    std::mem::swap(&mut world.inventory, &mut frozen);
+    let result = catch_unwind(AssertUnwindSafe(|| f(world)));
+    std::mem::swap(&mut world.inventory, &mut frozen);
+    world.rules.give_back(id, frozen);
+    result.unwrap_or_else(|panic| resume_unwind(panic))
+}

@@ -1,0 +1,227 @@
+//! The in-process door, which the wire door goes through as well.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, COOKIE, USER_AGENT};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Limited};
+use roost_clock::Clock;
+
+use crate::dispatch::{self, Caller, Outcome, cut};
+use crate::fault_rules::Facts;
+use crate::options::Options;
+use crate::reply::{self, body};
+use crate::world::{Handle, Shared};
+use crate::{control, permission, rest, search, service, store};
+
+/// A request's or an answer's body, streamed.
+pub type Body = BoxBody<Bytes, io::Error>;
+
+/// No SOAP call is as large; a larger one is a mistake that should not fill the memory.
+const MAX_CALL: usize = 32 << 20;
+
+/// A simulated vCenter. Cheap to clone; it ends with its last clone.
+#[derive(Debug, Clone)]
+pub struct Vcenter {
+    pub(crate) handle: Handle,
+}
+
+/// Who is at the other end of a connection; the wire door adds it to each request.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    pub ip: String,
+    pub is_secure: bool,
+}
+
+impl Vcenter {
+    /// Builds the inventory and starts its time. Needs a tokio runtime.
+    pub fn start(options: Options, clock: Arc<dyn Clock>) -> Self {
+        Self { handle: Shared::start(options, clock) }
+    }
+
+    /// Answers one HTTP request. `Err`: the connection was cut or refused, and no answer will come.
+    ///
+    /// Only the path and query of the URI count. Dropping the future is what a client does that goes away.
+    pub async fn handle(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        if let Some(down) = self.handle.availability.down() {
+            if down.refuses {
+                return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "the simulated server is down"));
+            }
+            return Ok(reply::status(StatusCode::SERVICE_UNAVAILABLE));
+        }
+        let mut restarts = self.handle.availability.restarts();
+        tokio::select! {
+            biased;
+            _ = restarts.changed() => Err(cut()),
+            answer = self.route(request) => answer,
+        }
+    }
+
+    async fn route(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let path = request.uri().path().to_owned();
+        match path.as_str() {
+            "/sdk" | "/sdk/" | "/sdk/vimService" if request.method() == Method::POST => self.soap(request).await,
+            "/sdk" | "/sdk/" | "/sdk/vimService" => Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED)),
+            "/sdk/vimServiceVersions.xml" => {
+                let versions = service::versions_xml(&self.handle.options);
+                Ok(reply::content(StatusCode::OK, "text/xml", versions))
+            }
+            "/about" => Ok(reply::json(StatusCode::OK, &about())),
+            _ if is_below(&path, "/folder") => self.folder(request).await,
+            _ if is_below(&path, "/guestFile") => self.guest_file(request).await,
+            _ if is_below(&path, "/rest") || is_below(&path, "/api") => rest::answer(&self.handle, request).await,
+            _ if is_below(&path, "/roost/control") && self.handle.options.control_endpoint => {
+                control::answer(self, request).await
+            }
+            _ => Ok(reply::status(StatusCode::NOT_FOUND)),
+        }
+    }
+
+    async fn soap(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let caller = caller(&request);
+        let accepts_gzip = accepts_gzip(request.headers());
+        let Ok(call) = Limited::new(request.into_body(), MAX_CALL).collect().await else {
+            return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
+        };
+        let call = call.to_bytes();
+        let Outcome { answer, new_cookie } = dispatch::soap(&self.handle, &caller, &call).await?;
+        let class = match &answer {
+            dispatch::Answer::Fault(failure) => Some(failure.fault.class.clone()),
+            _ => None,
+        };
+        let (status, bytes) = answer.into_parts();
+        self.handle.with(|world| {
+            world.counters.bytes_in += call.len() as u64;
+            world.counters.bytes_out += bytes.len() as u64;
+            class.iter().for_each(|class| world.counters.faulted(class));
+        });
+        if bytes.is_empty() {
+            return Ok(reply::status(status));
+        }
+        let gzip_from = self.handle.options.gzip_from.filter(|_| accepts_gzip);
+        let mut answer = reply::xml(status, bytes, gzip_from);
+        if let Some(cookie) = new_cookie {
+            // Quoted, as vCenter does: clients that take the value apart find out here.
+            let secure = if caller.is_secure { "; Secure" } else { "" };
+            let cookie = format!("{SESSION_COOKIE}=\"{cookie}\"; Path=/; HttpOnly{secure}");
+            answer.headers_mut().extend(cookie.parse().ok().map(|value| (http::header::SET_COOKIE, value)));
+        }
+        Ok(answer)
+    }
+
+    /// A cookie of a live session opens it, or a ticket for exactly this request.
+    async fn folder(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let caller = caller(&request);
+        let ruled = self.rule(&request, "/folder");
+        if let Some(action) = &ruled
+            && let Some(status) = dispatch::before(&self.handle, &caller, action).await?
+        {
+            return Ok(reply::status(status));
+        }
+        let (now, place) = (self.handle.now(), request.uri().path_and_query().map(ToString::to_string));
+        let ticket = cookie(request.headers(), "vmware_cgi_ticket");
+        let user = self.handle.with(|world| {
+            let key = dispatch::authenticate(world, &caller, now).map(|key| key.to_string()).or_else(|| {
+                world.sessions.redeem(&ticket?, request.method(), &place.unwrap_or_default())
+            })?;
+            world.sessions.touch(&key, now);
+            world.sessions.get(&key).map(|session| session.user().to_owned())
+        });
+        let Some(user) = user else { return Ok(reply::status(StatusCode::UNAUTHORIZED)) };
+        if !self.may_transfer(&request) {
+            return Ok(reply::status(StatusCode::FORBIDDEN));
+        }
+        let answer = store::folder(&self.handle, &user, request).await;
+        if let Some(action) = &ruled {
+            dispatch::after(action).await?;
+        }
+        Ok(answer)
+    }
+
+    async fn guest_file(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let ruled = self.rule(&request, "/guestFile");
+        if let Some(action) = &ruled
+            && let Some(status) = dispatch::before(&self.handle, &caller(&request), action).await?
+        {
+            return Ok(reply::status(status));
+        }
+        let answer = store::guest_file(&self.handle, request).await;
+        if let Some(action) = &ruled {
+            dispatch::after(action).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Counts a transfer and asks the rules about it.
+    fn rule(&self, request: &Request<Body>, place: &str) -> Option<crate::fault_rules::Action> {
+        let method = format!("{} {place}", request.method());
+        let path = request.uri().path();
+        let file = percent_encoding::percent_decode_str(path.strip_prefix(place).unwrap_or(path)).decode_utf8_lossy();
+        let objects = vec![file.trim_start_matches('/').to_owned()];
+        self.handle.with(|world| {
+            world.counters.called(&method);
+            world.rules.for_call(&Facts { method: &method, objects }).map(|(_, action)| action)
+        })
+    }
+
+    fn may_transfer(&self, request: &Request<Body>) -> bool {
+        let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+        let privilege = if reads { "Datastore.Browse" } else { "Datastore.FileManagement" };
+        let name = reply::query(request.uri(), "dsName").unwrap_or_default();
+        self.handle.with(|world| {
+            let datastore = permission::datastore(world, &name);
+            let on = datastore.unwrap_or_else(|| world.service.root_folder.clone());
+            world.permissions.is_unrestricted() || world.permissions.allows(privilege, &on, &world.inventory)
+        })
+    }
+
+    /// The object at an inventory path, such as `/DC0/vm/web`.
+    pub fn find(&self, inventory_path: &str) -> Option<roost_vim_wire::MoRef> {
+        self.handle.with(|world| search::by_path(world, inventory_path))
+    }
+}
+
+/// A body that is there at once.
+pub fn full_body(bytes: impl Into<Bytes>) -> Body {
+    body(bytes)
+}
+
+const SESSION_COOKIE: &str = "vmware_soap_session";
+
+fn caller(request: &Request<Body>) -> Caller {
+    let peer = request.extensions().get::<Peer>();
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    Caller {
+        cookie: cookie(request.headers(), SESSION_COOKIE),
+        ip: peer.map_or_else(|| "127.0.0.1".into(), |peer| peer.ip.clone()),
+        user_agent: agent.map(ToOwned::to_owned),
+        is_secure: peer.is_some_and(|peer| peer.is_secure),
+    }
+}
+
+/// The value of a cookie, without the quotes that some clients keep and others drop.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
+    let mut pairs = all.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.trim_matches('"').to_owned())
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|header| header.to_str().ok());
+    let mut named = all.flat_map(|header| header.split(','));
+    named.any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        matches!(name.trim(), "gzip" | "*") && !matches!(weight.trim(), "q=0" | "q=0.0")
+    })
+}
+
+fn is_below(path: &str, place: &str) -> bool {
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn about() -> serde_json::Value {
+    serde_json::json!({ "methods": roost_vim_wire::methods::ALL })
+}

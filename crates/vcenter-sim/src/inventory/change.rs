@@ -1,0 +1,63 @@
+use std::borrow::Cow;
+
+use roost_vim_wire::MoRef;
+
+/// One thing that watchers may want to know. References between objects are properties too: a new VM is `Entered`, and also
+/// `Modified` of its folder's `childEntity`, its pool's, host's, datastore's and network's `vm`, and so on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    Entered(MoRef),
+    Modified(MoRef, Vec<Changed>),
+    Left(MoRef),
+}
+
+/// A changed leaf path, such as `runtime.powerState`, and how it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Assigned(Cow<'static, str>),
+    /// A member of an array, with its key: `config.hardware.device[4000]`.
+    Added(Cow<'static, str>),
+    Removed(Cow<'static, str>),
+}
+
+impl Changed {
+    pub(crate) fn path(&self) -> &str {
+        match self {
+            Self::Assigned(path) | Self::Added(path) | Self::Removed(path) => path,
+        }
+    }
+}
+
+impl From<&'static str> for Changed {
+    fn from(path: &'static str) -> Self {
+        Self::Assigned(Cow::Borrowed(path))
+    }
+}
+
+impl From<String> for Changed {
+    fn from(path: String) -> Self {
+        Self::Assigned(Cow::Owned(path))
+    }
+}
+
+/// The changes since the collectors last looked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changes(Vec<Change>);
+
+impl Changes {
+    pub(crate) fn entered(&mut self, obj: &MoRef) {
+        self.0.push(Change::Entered(obj.clone()));
+    }
+
+    pub(crate) fn left(&mut self, obj: &MoRef) {
+        self.0.push(Change::Left(obj.clone()));
+    }
+
+    pub(crate) fn modified<P: Into<Changed>>(&mut self, obj: &MoRef, paths: impl IntoIterator<Item = P>) {
+        self.0.push(Change::Modified(obj.clone(), paths.into_iter().map(Into::into).collect()));
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.0)
+    }
+}

@@ -1,0 +1,70 @@
+use roost_vim_wire::types::{Description, VirtualDevice, VirtualDeviceBackingInfo};
+
+use crate::inventory::{Inventory, uuid_text};
+use crate::vm::{Device, Disk, DiskFile, Own, Power, Vm};
+use crate::world::World;
+
+/// The devices as they go over the wire.
+pub(super) fn wire_devices(world: &World, vm: &Vm) -> Vec<VirtualDevice> {
+    let wire = |device| wire_device(&world.inventory, vm, device);
+    vm.config.devices.iter().map(wire).collect()
+}
+
+/// One device: the shared base, and over it what is the device's own or follows from the VM.
+pub(crate) fn wire_device(inventory: &Inventory, vm: &Vm, device: &Device) -> VirtualDevice {
+    let mut wire = VirtualDevice::clone(&device.base);
+    if let Some(connectable) = &mut wire.connectable {
+        connectable.connected &= vm.power == Power::On;
+        connectable.status = Some(if vm.power == Power::On { "ok" } else { "untried" }.into());
+    }
+    if wire.bus_number.is_some() {
+        let attached = |other: &&Device| other.base.controller_key == Some(wire.key);
+        wire.device = vm.config.devices.iter().filter(attached).map(Device::key).collect();
+    }
+    match &device.own {
+        Own::Nothing => {}
+        Own::Nic(mac) => {
+            wire.mac_address = Some(mac.to_string());
+            let network = device.network().and_then(|network| inventory.name(&network).map(str::to_owned));
+            describe(&mut wire, network);
+        }
+        Own::Disk(disk) => {
+            wire.capacity_in_kb = Some(disk.capacity_kb);
+            wire.capacity_in_bytes = Some(disk.capacity_kb.saturating_mul(1024));
+            let backing = wire.backing.get_or_insert_default();
+            backing_of(inventory, backing, &disk.file);
+            describe(&mut wire, Some(format!("{} KB", grouped(disk))));
+        }
+    }
+    wire
+}
+
+fn backing_of(inventory: &Inventory, backing: &mut VirtualDeviceBackingInfo, file: &DiskFile) {
+    backing.file_name = Some(inventory.datastore_path(&file.path));
+    backing.datastore = Some(file.path.datastore.clone());
+    backing.thin_provisioned = Some(file.thin);
+    backing.uuid = Some(uuid_text(file.uuid));
+    backing.parent = file.parent.as_deref().map(|parent| {
+        let mut wire = VirtualDeviceBackingInfo { parent: None, ..backing.clone() };
+        backing_of(inventory, &mut wire, parent);
+        Box::new(wire)
+    });
+}
+
+fn describe(wire: &mut VirtualDevice, summary: Option<String>) {
+    let label = wire.device_info.as_ref().map(|info| info.label.clone()).unwrap_or_default();
+    wire.device_info = Some(Description { summary: summary.unwrap_or_else(|| label.clone()), label });
+}
+
+/// `10,485,760`, as vCenter writes a disk's size.
+fn grouped(disk: &Disk) -> String {
+    let digits = disk.capacity_kb.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,168 @@
+//! What callers may do. Everybody may do everything until a privilege is taken away.
+
+mod needed;
+
+use roost_vim_wire::methods::{EntityPrivilege, HasPrivilegeOnEntities, PrivilegeAvailability};
+use roost_vim_wire::{Array, Element, Fault, LocalizedMethodFault, Method, MoRef, MoType, Request, Value};
+
+pub(crate) use needed::{Need, datastore, needs};
+
+use crate::call::{CallResult, Failure, ReplyBody, decode};
+use crate::door::Vcenter;
+use crate::glob;
+use crate::inventory::Inventory;
+use crate::world::World;
+
+pub(crate) const READ: &str = "System.Read";
+
+#[derive(Debug, Default)]
+pub(crate) struct Permissions {
+    denied: Vec<Denial>,
+}
+
+/// A privilege that is gone, everywhere or on an object and all below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// A privilege such as `VirtualMachine.Interact.PowerOn`, or a glob: `VirtualMachine.*`.
+    pub privilege: String,
+    pub below: Option<MoRef>,
+}
+
+impl Permissions {
+    pub(crate) fn allows(&self, privilege: &str, obj: &MoRef, inventory: &Inventory) -> bool {
+        !self.denied.iter().any(|denial| {
+            glob::matches(&denial.privilege, privilege)
+                && denial.below.as_ref().is_none_or(|below| is_within(obj, below, inventory))
+        })
+    }
+
+    /// Why the properties of an object cannot be read, if so. Free while nothing is denied.
+    pub(crate) fn read_fault(&self, obj: &MoRef, inventory: &Inventory) -> Option<LocalizedMethodFault> {
+        let denied = !self.denied.is_empty() && !self.allows(READ, obj, inventory);
+        denied.then(|| no_permission(obj, READ).localized())
+    }
+
+    pub(crate) fn check(&self, needs: &[Need], inventory: &Inventory) -> Result<(), Failure> {
+        match needs.iter().find(|need| !self.allows(need.privilege, &need.on, inventory)) {
+            Some(need) => Err(no_permission(&need.on, need.privilege)),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_unrestricted(&self) -> bool {
+        self.denied.is_empty()
+    }
+
+    pub(crate) fn deny(&mut self, denial: Denial) {
+        if !self.denied.contains(&denial) {
+            self.denied.push(denial);
+        }
+    }
+
+    pub(crate) fn allow(&mut self, denial: &Denial) {
+        self.denied.retain(|known| known != denial);
+    }
+
+    pub(crate) fn denied(&self) -> &[Denial] {
+        &self.denied
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.denied.clear();
+    }
+}
+
+/// Whether `obj` is `top` or below it, by folder, pool or host.
+fn is_within(obj: &MoRef, top: &MoRef, inventory: &Inventory) -> bool {
+    let (mut seen, mut ahead) = (Vec::new(), vec![obj.clone()]);
+    while let Some(place) = ahead.pop() {
+        if place == *top {
+            return true;
+        }
+        if !seen.contains(&place) {
+            ahead.extend(inventory.containers(&place));
+            seen.push(place);
+        }
+    }
+    false
+}
+
+pub(crate) fn no_permission(obj: &MoRef, privilege: &str) -> Failure {
+    let fault = Fault::of("NoPermission").with("object", obj).with("privilegeId", &privilege.to_owned());
+    Failure::new(fault, "Permission to perform this operation was denied.")
+}
+
+pub(crate) fn not_authenticated(obj: &MoRef, privilege: &str) -> Failure {
+    let fault = Fault::of("NotAuthenticated").with("object", obj).with("privilegeId", &privilege.to_owned());
+    Failure::new(fault, "The session is not authenticated.")
+}
+
+pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option<CallResult> {
+    if this.kind != MoType::AuthorizationManager {
+        return None;
+    }
+    match request.method {
+        HasPrivilegeOnEntities::NAME => Some(has_privilege(request, world)),
+        _ => None,
+    }
+}
+
+fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
+    let asked: HasPrivilegeOnEntities = decode(request)?;
+    if !world.sessions.is_live(&asked.session_id) {
+        return Err(Failure::invalid_argument("sessionId"));
+    }
+    if let Some(missing) = asked.entity.iter().find(|entity| !world.has(entity, &asked.session_id)) {
+        return Err(Failure::not_found(missing));
+    }
+    let on = |entity: &MoRef| EntityPrivilege {
+        entity: entity.clone(),
+        priv_availability: asked
+            .priv_id
+            .iter()
+            .map(|privilege| PrivilegeAvailability {
+                priv_id: privilege.clone(),
+                is_granted: world.permissions.allows(privilege, entity, &world.inventory),
+            })
+            .collect(),
+    };
+    Ok(ReplyBody::of::<HasPrivilegeOnEntities>(&asked.entity.iter().map(on).collect()))
+}
+
+/// The properties of the authorization manager.
+pub(crate) fn property(path: &str) -> Option<Option<Value>> {
+    match path {
+        "privilegeList" => {
+            let all = needed::PRIVILEGES.iter().map(|id| {
+                let (group, name) = id.rsplit_once('.').unwrap_or(("", id));
+                Value::Other(Box::new(
+                    Element::new("AuthorizationPrivilege")
+                        .typed("AuthorizationPrivilege")
+                        .with(Element::leaf("privId", *id))
+                        .with(Element::leaf("onParent", "false"))
+                        .with(Element::leaf("name", name))
+                        .with(Element::leaf("privGroupName", group)),
+                ))
+            });
+            Some(Some(Value::Array(Array::new("AuthorizationPrivilege", all.collect()))))
+        }
+        "roleList" | "description" => Some(None),
+        _ => None,
+    }
+}
+
+impl Vcenter {
+    /// Takes a privilege away, everywhere or on an object and all below it. `System.Read` hides properties.
+    pub fn deny(&self, privilege: &str, below: Option<MoRef>) {
+        self.handle.with(|world| world.permissions.deny(Denial { privilege: privilege.into(), below }));
+    }
+
+    /// Takes back a [`deny`](Self::deny) with the same arguments.
+    pub fn allow(&self, privilege: &str, below: Option<MoRef>) {
+        self.handle.with(|world| world.permissions.allow(&Denial { privilege: privilege.into(), below }));
+    }
+
+    pub fn denials(&self) -> Vec<Denial> {
+        self.handle.with(|world| world.permissions.denied().to_vec())
+    }
+}

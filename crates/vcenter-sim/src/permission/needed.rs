@@ -1,0 +1,242 @@
+//! Which privilege a call needs, and on what.
+
+use roost_vim_wire::methods::{
+    CloneVmTask, CreateVmTask, DeleteDatastoreFileTask, MakeDirectory, MarkAsVirtualMachine, MoveDatastoreFileTask,
+    ReconfigVmTask, RelocateVmTask, SetField, ValidateCredentialsInGuest,
+};
+use roost_vim_wire::types::VirtualMachineConfigSpec;
+use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
+
+use crate::model;
+use crate::world::World;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub privilege: &'static str,
+    pub on: MoRef,
+}
+
+/// What the call needs beyond being logged in. Arguments that cannot be decoded need nothing: the call itself will say so.
+pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<Need> {
+    let mut needs = Vec::new();
+    let mut need = |privilege, on: &MoRef| needs.push(Need { privilege, on: on.clone() });
+    match request.method {
+        CloneVmTask::NAME => {
+            let Ok(call) = request.decode::<CloneVmTask>() else { return needs };
+            let template = model::property(world, this, "config.template").ok().flatten();
+            match template.and_then(|value| value.as_bool()) {
+                Some(true) => need("VirtualMachine.Provisioning.DeployTemplate", this),
+                _ => need("VirtualMachine.Provisioning.Clone", this),
+            }
+            need("VirtualMachine.Inventory.CreateFromExisting", &call.folder);
+            if let Some(pool) = &call.spec.location.pool {
+                need("Resource.AssignVMToPool", pool);
+            }
+            if let Some(datastore) = &call.spec.location.datastore {
+                need("Datastore.AllocateSpace", datastore);
+            }
+            if call.spec.customization.is_some() {
+                need("VirtualMachine.Provisioning.Customize", this);
+            }
+        }
+        CreateVmTask::NAME => {
+            let Ok(call) = request.decode::<CreateVmTask>() else { return needs };
+            need("VirtualMachine.Inventory.Create", this);
+            need("Resource.AssignVMToPool", &call.pool);
+        }
+        ReconfigVmTask::NAME => {
+            let Ok(call) = request.decode::<ReconfigVmTask>() else { return needs };
+            reconfigure(&call.spec).into_iter().for_each(|privilege| need(privilege, this));
+        }
+        RelocateVmTask::NAME => {
+            let Ok(call) = request.decode::<RelocateVmTask>() else { return needs };
+            let power = model::property(world, this, "runtime.powerState").ok().flatten();
+            let is_on = power.as_ref().and_then(Value::as_str) == Some("poweredOn");
+            need(if is_on { "Resource.HotMigrate" } else { "Resource.ColdMigrate" }, this);
+            if let Some(pool) = &call.spec.pool {
+                need("Resource.AssignVMToPool", pool);
+            }
+        }
+        MarkAsVirtualMachine::NAME => {
+            let Ok(call) = request.decode::<MarkAsVirtualMachine>() else { return needs };
+            need("VirtualMachine.Provisioning.MarkAsVM", this);
+            need("Resource.AssignVMToPool", &call.pool);
+        }
+        MakeDirectory::NAME | DeleteDatastoreFileTask::NAME | MoveDatastoreFileTask::NAME => {
+            let on = datastore_of(request, world).unwrap_or_else(|| this.clone());
+            need("Datastore.FileManagement", &on);
+        }
+        SetField::NAME => {
+            let Ok(call) = request.decode::<SetField>() else { return needs };
+            need("Global.SetCustomField", &call.entity);
+        }
+        "Rename_Task" => need(by_kind(this, RENAME), this),
+        "Destroy_Task" => need(by_kind(this, DESTROY), this),
+        method if method.ends_with("InGuest") || method.starts_with("InitiateFileTransfer") => {
+            // All of them begin with `vm` and `auth`, so any one of them can be decoded as this.
+            let vm = request.decode::<ValidateCredentialsInGuest>().map(|call| call.vm).unwrap_or_default();
+            need(guest_privilege(method), &vm);
+        }
+        method => {
+            if let Some((_, privilege)) = SIMPLE.iter().find(|(name, _)| *name == method) {
+                need(privilege, this);
+            }
+        }
+    }
+    needs
+}
+
+fn reconfigure(spec: &VirtualMachineConfigSpec) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let mut when = |is_set: bool, privilege| all.extend(is_set.then_some(privilege));
+    when(spec.name.is_some(), "VirtualMachine.Config.Rename");
+    when(spec.annotation.is_some(), "VirtualMachine.Config.Annotation");
+    when(spec.num_cpus.is_some(), "VirtualMachine.Config.CPUCount");
+    when(spec.memory_mb.is_some(), "VirtualMachine.Config.Memory");
+    when(!spec.extra_config.is_empty(), "VirtualMachine.Config.AdvancedConfig");
+    when(!spec.device_change.is_empty(), "VirtualMachine.Config.AddRemoveDevice");
+    if all.is_empty() {
+        all.push("VirtualMachine.Config.Settings");
+    }
+    all
+}
+
+/// The datastore that the file of a file manager call is on.
+fn datastore_of(request: &Request<'_>, world: &World) -> Option<MoRef> {
+    let path = request.decode::<MakeDirectory>().map(|call| call.name).ok().filter(|name| !name.is_empty());
+    let path = path.or_else(|| request.decode::<MoveDatastoreFileTask>().map(|call| call.source_name).ok())?;
+    datastore(world, path.strip_prefix('[')?.split(']').next()?)
+}
+
+/// The datastore of this name.
+pub(crate) fn datastore(world: &World, name: &str) -> Option<MoRef> {
+    let all = world.inventory.of_kind(&MoType::Datastore);
+    all.into_iter().find(|datastore| world.inventory.name(datastore) == Some(name))
+}
+
+fn guest_privilege(method: &str) -> &'static str {
+    match method {
+        "StartProgramInGuest" | "TerminateProcessInGuest" => "VirtualMachine.GuestOperations.Execute",
+        "InitiateFileTransferToGuest"
+        | "MakeDirectoryInGuest"
+        | "DeleteFileInGuest"
+        | "DeleteDirectoryInGuest"
+        | "MoveFileInGuest"
+        | "CreateTemporaryFileInGuest"
+        | "CreateTemporaryDirectoryInGuest"
+        | "ChangeFileAttributesInGuest" => "VirtualMachine.GuestOperations.Modify",
+        _ => "VirtualMachine.GuestOperations.Query",
+    }
+}
+
+fn by_kind(obj: &MoRef, table: &[(&str, &'static str)]) -> &'static str {
+    let fits = table.iter().find(|(base, _)| obj.kind.is_a(base));
+    fits.map_or("System.Read", |(_, privilege)| privilege)
+}
+
+const RENAME: &[(&str, &str)] = &[
+    ("VirtualMachine", "VirtualMachine.Config.Rename"),
+    ("Folder", "Folder.Rename"),
+    ("ResourcePool", "Resource.RenamePool"),
+    ("Datastore", "Datastore.Rename"),
+    ("Datacenter", "Datacenter.Rename"),
+    ("ManagedEntity", "Host.Inventory.RenameCluster"),
+];
+
+const DESTROY: &[(&str, &str)] = &[
+    ("VirtualMachine", "VirtualMachine.Inventory.Delete"),
+    ("Folder", "Folder.Delete"),
+    ("ResourcePool", "Resource.DeletePool"),
+    ("Datastore", "Datastore.Delete"),
+    ("Datacenter", "Datacenter.Delete"),
+    ("ManagedEntity", "Host.Inventory.DeleteCluster"),
+];
+
+/// Methods that need one privilege on the object they are called on.
+const SIMPLE: &[(&str, &str)] = &[
+    ("CustomizeVM_Task", "VirtualMachine.Provisioning.Customize"),
+    ("PowerOnVM_Task", "VirtualMachine.Interact.PowerOn"),
+    ("PowerOffVM_Task", "VirtualMachine.Interact.PowerOff"),
+    ("ResetVM_Task", "VirtualMachine.Interact.Reset"),
+    ("SuspendVM_Task", "VirtualMachine.Interact.Suspend"),
+    ("ShutdownGuest", "VirtualMachine.Interact.PowerOff"),
+    ("RebootGuest", "VirtualMachine.Interact.Reset"),
+    ("StandbyGuest", "VirtualMachine.Interact.Suspend"),
+    ("AcquireTicket", "VirtualMachine.Interact.ConsoleInteract"),
+    ("MarkAsTemplate", "VirtualMachine.Provisioning.MarkAsTemplate"),
+    ("UnregisterVM", "VirtualMachine.Inventory.Unregister"),
+    ("UpgradeVM_Task", "VirtualMachine.Config.UpgradeVirtualHardware"),
+    ("CreateSnapshot_Task", "VirtualMachine.State.CreateSnapshot"),
+    ("RevertToSnapshot_Task", "VirtualMachine.State.RevertToSnapshot"),
+    ("RevertToCurrentSnapshot_Task", "VirtualMachine.State.RevertToSnapshot"),
+    ("RemoveSnapshot_Task", "VirtualMachine.State.RemoveSnapshot"),
+    ("RemoveAllSnapshots_Task", "VirtualMachine.State.RemoveSnapshot"),
+    ("CreateFolder", "Folder.Create"),
+    ("MoveIntoFolder_Task", "Folder.Move"),
+    ("CreateResourcePool", "Resource.CreatePool"),
+    ("UpdateConfig", "Resource.EditPool"),
+    ("CancelTask", "Global.CancelTask"),
+    ("SearchDatastore_Task", "Datastore.Browse"),
+    ("SearchDatastoreSubFolders_Task", "Datastore.Browse"),
+    ("CopyVirtualDisk_Task", "Datastore.FileManagement"),
+    ("AddCustomFieldDef", "Global.ManageCustomFields"),
+    ("UpdateOptions", "Global.Settings"),
+    ("TerminateSession", "Sessions.TerminateSession"),
+    ("SessionIsActive", "Sessions.ValidateSession"),
+];
+
+/// The privileges that the authorization manager lists.
+pub(super) const PRIVILEGES: &[&str] = &[
+    "System.Anonymous",
+    "System.View",
+    "System.Read",
+    "Datastore.AllocateSpace",
+    "Datastore.Browse",
+    "Datastore.FileManagement",
+    "Folder.Create",
+    "Folder.Delete",
+    "Folder.Move",
+    "Folder.Rename",
+    "Global.CancelTask",
+    "Global.ManageCustomFields",
+    "Global.SetCustomField",
+    "Global.Settings",
+    "Network.Assign",
+    "Resource.AssignVMToPool",
+    "Resource.ColdMigrate",
+    "Resource.CreatePool",
+    "Resource.DeletePool",
+    "Resource.EditPool",
+    "Resource.HotMigrate",
+    "Resource.RenamePool",
+    "Sessions.TerminateSession",
+    "Sessions.ValidateSession",
+    "VirtualMachine.Config.AddRemoveDevice",
+    "VirtualMachine.Config.AdvancedConfig",
+    "VirtualMachine.Config.Annotation",
+    "VirtualMachine.Config.CPUCount",
+    "VirtualMachine.Config.Memory",
+    "VirtualMachine.Config.Rename",
+    "VirtualMachine.Config.Settings",
+    "VirtualMachine.Config.UpgradeVirtualHardware",
+    "VirtualMachine.GuestOperations.Execute",
+    "VirtualMachine.GuestOperations.Modify",
+    "VirtualMachine.GuestOperations.Query",
+    "VirtualMachine.Interact.ConsoleInteract",
+    "VirtualMachine.Interact.PowerOff",
+    "VirtualMachine.Interact.PowerOn",
+    "VirtualMachine.Interact.Reset",
+    "VirtualMachine.Interact.Suspend",
+    "VirtualMachine.Inventory.Create",
+    "VirtualMachine.Inventory.CreateFromExisting",
+    "VirtualMachine.Inventory.Delete",
+    "VirtualMachine.Inventory.Unregister",
+    "VirtualMachine.Provisioning.Clone",
+    "VirtualMachine.Provisioning.Customize",
+    "VirtualMachine.Provisioning.DeployTemplate",
+    "VirtualMachine.Provisioning.MarkAsTemplate",
+    "VirtualMachine.Provisioning.MarkAsVM",
+    "VirtualMachine.State.CreateSnapshot",
+    "VirtualMachine.State.RemoveSnapshot",
+    "VirtualMachine.State.RevertToSnapshot",
+];

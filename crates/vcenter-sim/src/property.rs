@@ -1,0 +1,97 @@
+//! Reading a property of any managed object: the server's own here, all others in the model.
+
+use jiff::Timestamp;
+use roost_vim_wire::{Array, MoRef, MoType, Value};
+
+use crate::inventory::{Inventory, NoSuchProperty};
+use crate::world::World;
+use crate::{model, session};
+
+/// A look at the world through the eyes of one session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub world: &'a World,
+    /// `None` before a login.
+    pub session: Option<&'a str>,
+    pub now: Timestamp,
+    /// The inventory is one of earlier, so what views remember of it does not hold.
+    pub is_stale: bool,
+}
+
+impl Reading<'_> {
+    pub(crate) fn get(&self, obj: &MoRef, path: &str) -> Result<Option<Value>, NoSuchProperty> {
+        let world = self.world;
+        let own = match &obj.kind {
+            MoType::ServiceInstance => self.service_instance(path),
+            MoType::SessionManager => session::properties(world, self.session, path),
+            MoType::OptionManager => world.settings.property(path),
+            MoType::ViewManager => (path == "viewList").then(|| {
+                let session = self.session.unwrap_or_default();
+                Some(refs(world.views.of_session(session).cloned()))
+            }),
+            MoType::ContainerView | MoType::ListView => {
+                world.views.property(obj, path, &world.inventory, self.is_stale)
+            }
+            MoType::PropertyCollector => (path == "filter").then(|| {
+                let filters = world.collectors.filters_of(self.session.unwrap_or_default(), obj);
+                Some(refs(filters.into_iter()))
+            }),
+            MoType::PropertyFilter => world.collectors.filter_property(obj, path),
+            MoType::AuthorizationManager => crate::permission::property(path),
+            _ => return model::property(world, obj, path),
+        };
+        own.ok_or_else(|| NoSuchProperty { path: path.into() })
+    }
+
+    /// The references that a property holds; none if it is unset.
+    pub(crate) fn refs(&self, obj: &MoRef, path: &str) -> Result<Vec<MoRef>, NoSuchProperty> {
+        if path == "view" && !self.is_stale && matches!(obj.kind, MoType::ContainerView | MoType::ListView) {
+            return Ok(self.world.views.members(obj).cloned().collect());
+        }
+        Ok(self.get(obj, path)?.map(|value| value.refs().cloned().collect()).unwrap_or_default())
+    }
+
+    fn service_instance(&self, path: &str) -> Option<Option<Value>> {
+        let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        let value = match first {
+            "content" => Value::data(self.world.service.clone()),
+            "serverClock" => Value::Time(self.now),
+            "capability" => Value::Other(Box::new(
+                roost_vim_wire::Element::new("capability")
+                    .typed("Capability")
+                    .with_field("provisioningSupported", &true)
+                    .with_field("multiHostSupported", &true)
+                    .with_field("userShellAccessSupported", &false),
+            )),
+            _ => return None,
+        };
+        Some(drill(value, rest))
+    }
+}
+
+/// Follows a dotted path into a value.
+fn drill(value: Value, path: &str) -> Option<Value> {
+    path.split('.').filter(|field| !field.is_empty()).try_fold(value, |value, field| value.get(field))
+}
+
+fn refs(objects: impl Iterator<Item = MoRef>) -> Value {
+    Value::Array(Array::new("ManagedObjectReference", objects.map(Value::Ref).collect()))
+}
+
+/// The properties that `all = true` reads.
+pub(crate) fn all_of(kind: &MoType) -> &'static [&'static str] {
+    match kind {
+        MoType::ServiceInstance => &["capability", "content", "serverClock"],
+        MoType::SessionManager => {
+            &["currentSession", "defaultLocale", "message", "messageLocaleList", "sessionList", "supportedLocaleList"]
+        }
+        MoType::OptionManager => &["setting", "supportedOption"],
+        MoType::ViewManager => &["viewList"],
+        MoType::ContainerView => &["container", "recursive", "type", "view"],
+        MoType::ListView => &["view"],
+        MoType::PropertyCollector => &["filter"],
+        MoType::PropertyFilter => &["partialUpdates", "spec"],
+        MoType::AuthorizationManager => &["privilegeList", "roleList"],
+        _ => Inventory::all_properties(kind),
+    }
+}

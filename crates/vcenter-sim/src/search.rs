@@ -1,0 +1,92 @@
+//! The search index: an object by its path, its identity or its address.
+
+use roost_vim_wire::methods::{FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild};
+use roost_vim_wire::types::GuestNicInfo;
+use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
+
+use crate::call::{CallResult, Failure, ReplyBody, decode};
+use crate::model;
+use crate::world::World;
+
+pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option<CallResult> {
+    if this.kind != MoType::SearchIndex {
+        return None;
+    }
+    Some(match request.method {
+        FindByInventoryPath::NAME => decode(request).map(|asked: FindByInventoryPath| {
+            ReplyBody::of::<FindByInventoryPath>(&by_path(world, &asked.inventory_path))
+        }),
+        FindChild::NAME => decode(request).and_then(|asked: FindChild| {
+            if !world.inventory.contains(&asked.entity) {
+                return Err(Failure::not_found(&asked.entity));
+            }
+            Ok(ReplyBody::of::<FindChild>(&child(world, &asked.entity, &asked.name)))
+        }),
+        FindByUuid::NAME => decode(request).and_then(|asked: FindByUuid| {
+            let path = match (asked.vm_search, asked.instance_uuid) {
+                (true, Some(true)) => "config.instanceUuid",
+                (true, _) => "config.uuid",
+                (false, _) => "summary.hardware.uuid",
+            };
+            let fits = |obj: &MoRef| text(world, obj, path).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&asked.uuid));
+            let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
+            Ok(ReplyBody::of::<FindByUuid>(&found))
+        }),
+        FindByIp::NAME => decode(request).and_then(|asked: FindByIp| {
+            let fits = |obj: &MoRef| has_address(world, obj, &asked.ip);
+            let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
+            Ok(ReplyBody::of::<FindByIp>(&found))
+        }),
+        FindByDnsName::NAME => decode(request).and_then(|asked: FindByDnsName| {
+            let path = if asked.vm_search { "guest.hostName" } else { "name" };
+            let fits = |obj: &MoRef| text(world, obj, path).is_some_and(|name| name == asked.dns_name);
+            let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
+            Ok(ReplyBody::of::<FindByDnsName>(&found))
+        }),
+        _ => return None,
+    })
+}
+
+/// The root folder is no part of a path: `/DC0/vm/web`.
+pub(crate) fn by_path(world: &World, path: &str) -> Option<MoRef> {
+    let names = path.split('/').filter(|name| !name.is_empty());
+    names.into_iter().try_fold(world.service.root_folder.clone(), |place, name| child(world, &place, name))
+}
+
+fn child(world: &World, place: &MoRef, name: &str) -> Option<MoRef> {
+    let children = world.inventory.children(place);
+    children.into_iter().find(|child| world.inventory.name(child) == Some(name))
+}
+
+fn find(
+    world: &World,
+    is_vm: bool,
+    datacenter: Option<&MoRef>,
+    fits: impl Fn(&MoRef) -> bool,
+) -> Result<Option<MoRef>, Failure> {
+    if let Some(missing) = datacenter.filter(|datacenter| !world.inventory.contains(datacenter)) {
+        return Err(Failure::not_found(missing));
+    }
+    let kind = if is_vm { MoType::VirtualMachine } else { MoType::HostSystem };
+    let is_within = |obj: &MoRef| {
+        datacenter.is_none_or(|datacenter| {
+            std::iter::successors(Some(obj.clone()), |place| world.inventory.parent(place)).any(|at| at == *datacenter)
+        })
+    };
+    Ok(world.inventory.of_kind(&kind).into_iter().find(|obj| fits(obj) && is_within(obj)))
+}
+
+fn text(world: &World, obj: &MoRef, path: &str) -> Option<String> {
+    let value = model::property(world, obj, path).ok().flatten()?;
+    value.as_str().map(ToOwned::to_owned)
+}
+
+/// Any address of the guest, not only its first.
+fn has_address(world: &World, obj: &MoRef, ip: &str) -> bool {
+    if obj.kind == MoType::HostSystem {
+        return text(world, obj, "name").is_some_and(|name| name == ip);
+    }
+    let nics = model::property(world, obj, "guest.net").ok().flatten();
+    text(world, obj, "guest.ipAddress").is_some_and(|own| own == ip)
+        || nics.iter().flat_map(Value::data_items::<GuestNicInfo>).any(|nic| nic.ip_address.iter().any(|own| own == ip))
+}

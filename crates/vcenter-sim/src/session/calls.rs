@@ -1,0 +1,131 @@
+//! The methods and properties of the session manager.
+
+use roost_vim_wire::methods::{
+    AcquireGenericServiceTicket, Login, Logout, SessionIsActive, TerminateSession,
+};
+use roost_vim_wire::types::SessionManagerGenericServiceTicket;
+use roost_vim_wire::{Array, Method, MoRef, MoType, Request, Value};
+
+use super::tickets::Ticket;
+use super::{Newcomer, end, open};
+use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
+use crate::dispatch::{Answer, Caller, Outcome};
+use crate::options::Product;
+use crate::world::{Handle, World};
+
+/// Logs in. `live` says whether the caller came with the cookie of a live session.
+pub(crate) fn login(
+    request: &Request<'_>,
+    world: &mut World,
+    handle: &Handle,
+    caller: &Caller,
+    live: bool,
+) -> Result<Outcome, Failure> {
+    let login: Login = decode(request)?;
+    let accepted = match &handle.options.credentials {
+        Some(only) => only.user == login.user_name && only.password == login.password.0,
+        None => !login.user_name.is_empty() && !login.password.0.is_empty(),
+    };
+    if live || !accepted {
+        world.counters.failed_logins += 1;
+        let words = "Cannot complete login due to an incorrect user name or password.";
+        return Err(Failure::of("InvalidLogin", words));
+    }
+    if world.sessions.is_full() {
+        return Ok(Answer::Status(http::StatusCode::SERVICE_UNAVAILABLE).into());
+    }
+    let newcomer = Newcomer {
+        user: login.user_name,
+        locale: login.locale,
+        ip: caller.ip.clone(),
+        user_agent: caller.user_agent.clone(),
+    };
+    let (session, cookie) = open(world, handle, newcomer);
+    Ok(Outcome { answer: Answer::Reply(ReplyBody::of::<Login>(&session)), new_cookie: Some(cookie) })
+}
+
+/// The methods that need a session.
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
+    if this.kind != MoType::SessionManager {
+        return None;
+    }
+    Some(match request.method {
+        Logout::NAME => {
+            end(world, cx.session);
+            Ok(ReplyBody::of::<Logout>(&()))
+        }
+        SessionIsActive::NAME => session_is_active(request, world, cx),
+        TerminateSession::NAME => terminate(request, world, cx),
+        AcquireGenericServiceTicket::NAME => acquire_ticket(request, world, cx),
+        _ => return None,
+    })
+}
+
+fn session_is_active(request: &Request<'_>, world: &World, cx: &CallContext<'_>) -> CallResult {
+    if cx.handle.options.product == Product::HostAgent {
+        return Err(Failure::of("NotImplemented", "The requested operation is not implemented by the server."));
+    }
+    let asked: SessionIsActive = decode(request)?;
+    let session = world.sessions.get(&asked.session_id);
+    Ok(ReplyBody::of::<SessionIsActive>(&session.is_some_and(|session| session.user() == asked.user_name)))
+}
+
+/// All or none: an unknown key or the caller's own leaves every session as it was.
+fn terminate(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
+    let asked: TerminateSession = decode(request)?;
+    if asked.session_id.iter().any(|key| key == cx.session) {
+        return Err(Failure::invalid_argument("sessionId"));
+    }
+    if asked.session_id.iter().any(|key| !world.sessions.is_live(key)) {
+        return Err(Failure::of("NotFound", "The object or item referred to could not be found."));
+    }
+    for key in &asked.session_id {
+        end(world, key);
+    }
+    Ok(ReplyBody::of::<TerminateSession>(&()))
+}
+
+fn acquire_ticket(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
+    let asked: AcquireGenericServiceTicket = decode(request)?;
+    let method = match asked.spec.method.as_deref() {
+        Some("httpGet") | None => http::Method::GET,
+        Some("httpPut") => http::Method::PUT,
+        Some("httpPost") => http::Method::POST,
+        Some(_) => return Err(Failure::invalid_argument("spec.method")),
+    };
+    let Ok(url) = asked.spec.url.parse::<http::Uri>() else { return Err(Failure::invalid_argument("spec.url")) };
+    let id = world.sessions.secret();
+    let path = url.path_and_query().map(ToString::to_string).unwrap_or_default();
+    world.sessions.tickets.issue(id.clone(), Ticket { session: cx.session.into(), method, path });
+    Ok(ReplyBody::of::<AcquireGenericServiceTicket>(&SessionManagerGenericServiceTicket {
+        id,
+        host_name: url.authority().map(ToString::to_string),
+        ssl_thumbprint: cx.handle.thumbprint(),
+    }))
+}
+
+/// The properties of the session manager as the holder of `session` sees them; without one only the anonymous ones have
+/// a value. `None`: no such property.
+pub(crate) fn properties(world: &World, session: Option<&str>, path: &str) -> Option<Option<Value>> {
+    let own = || session.and_then(|key| world.sessions.get(key)).map(|session| Value::data(session.as_user_session()));
+    let locales = || Value::Array(Array::new("xsd:string", vec![Value::string("en"), Value::string("en_US")]));
+    Some(match path {
+        "currentSession" => own(),
+        "sessionList" => {
+            let all = world.sessions.iter().map(|session| Value::data(session.as_user_session()));
+            session.map(|_| Value::Array(Array::new("UserSession", all.collect())))
+        }
+        "defaultLocale" => Some(Value::string("en")),
+        "message" => Some(Value::string(&world.sessions.message)),
+        "messageLocaleList" | "supportedLocaleList" => Some(locales()),
+        _ => {
+            let field = path.strip_prefix("currentSession.")?;
+            own().and_then(|session| session.get(field))
+        }
+    })
+}

@@ -1,0 +1,104 @@
+//! Files on datastores: an index in memory, and contents there or in a directory of this machine.
+//!
+//! Every datastore has one flat map from path to entry. The files of VMs are entries with a size and no content, so ten
+//! thousand VMs cost little; what clients upload has content. With a directory behind it, uploads are streamed to real files,
+//! and files that somebody puts there are found.
+
+mod body;
+mod browse;
+mod call;
+mod file_ops;
+mod http_folder;
+mod path;
+mod shelf;
+mod vm_files;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use roost_vim_wire::MoRef;
+
+pub(crate) use call::call;
+pub(crate) use http_folder::folder;
+pub(crate) use path::{clean_path, parse_datastore_path};
+pub(crate) use shelf::{Content, Entry, FileError, Shelf};
+pub(crate) use vm_files::{add_disk_file, add_vm_files, free_directory, remove_disk_file, remove_vm_files, resize_disk_file};
+
+use crate::options::Options;
+use crate::world::World;
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    shelves: HashMap<MoRef, Shelf>,
+    dir: Option<PathBuf>,
+}
+
+impl Store {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { shelves: HashMap::new(), dir: options.datastore_dir.clone() }
+    }
+
+    /// Gives every datastore its shelf and puts the files of all VMs there.
+    pub(crate) fn furnish(world: &mut World, now: Timestamp) {
+        let datastores: Vec<(MoRef, String, MoRef)> = world
+            .inventory
+            .datastores
+            .iter()
+            .map(|(moref, row)| (moref.clone(), row.name.to_string(), row.datacenter.clone()))
+            .collect();
+        let mut seen: Vec<String> = Vec::new();
+        for (moref, name, datacenter) in datastores {
+            // Datastores of two datacenters may have one name.
+            let folder = if seen.contains(&name) {
+                format!("{}-{name}", world.inventory.name(&datacenter).unwrap_or_default())
+            } else {
+                name.clone()
+            };
+            seen.push(name);
+            let dir = world.store.dir.as_ref().map(|dir| dir.join(folder));
+            if let Some(dir) = &dir
+                && let Err(error) = std::fs::create_dir_all(dir)
+            {
+                tracing::error!(%error, dir = %dir.display(), "cannot make the directory of a datastore");
+            }
+            world.store.shelves.insert(moref, Shelf::new(dir));
+        }
+        let vms: Vec<MoRef> = world.inventory.vms.refs().cloned().collect();
+        for vm in vms {
+            add_vm_files(world, &vm, now);
+        }
+        world.inventory.changes.take();
+    }
+
+    pub(crate) fn shelf(&self, datastore: &MoRef) -> Option<&Shelf> {
+        self.shelves.get(datastore)
+    }
+
+    pub(crate) fn shelf_mut(&mut self, datastore: &MoRef) -> Option<&mut Shelf> {
+        self.shelves.get_mut(datastore)
+    }
+
+    /// What can still be written to a datastore of this capacity.
+    pub(crate) fn free(&self, datastore: &MoRef, capacity: i64) -> i64 {
+        (capacity - self.shelf(datastore).map_or(0, Shelf::taken)).max(0)
+    }
+
+    /// What the files of a directory take.
+    pub(crate) fn directory_bytes(&self, datastore: &MoRef, directory: &str) -> i64 {
+        self.shelf(datastore).map_or(0, |shelf| shelf.directory_bytes(directory))
+    }
+}
+
+/// Tells watchers that a datastore has more or less space than before.
+pub(crate) fn announce_space(world: &mut World, datastore: &MoRef) {
+    world.inventory.changes.modified(datastore, ["summary.freeSpace", "info.freeSpace"]);
+}
+
+/// `/guestFile?id=..&token=..`: the token says who may. 401 when it is unknown or its session has ended.
+pub(crate) async fn guest_file(
+    _handle: &crate::world::Handle,
+    _request: http::Request<crate::door::Body>,
+) -> http::Response<crate::door::Body> {
+    http_folder::status(http::StatusCode::UNAUTHORIZED)
+}

@@ -1,0 +1,93 @@
+use roost_vim_wire::types::{TaskInfo, TaskReason};
+use roost_vim_wire::{Field, MoRef, MoType, Value};
+
+use crate::task::{State, Task, Tasks};
+
+impl Task {
+    pub(super) fn info(&self) -> TaskInfo {
+        let (result, error) = match &self.state {
+            State::Queued(_) | State::Running(_) => (None, None),
+            State::Success(result) => (result.clone(), None),
+            State::Error(error) => (None, Some(error.clone())),
+        };
+        TaskInfo {
+            key: self.moref.id.as_ref().into(),
+            task: self.moref.clone(),
+            description: None,
+            name: Some(self.method.into()),
+            description_id: description_id(self.method, &self.entity),
+            entity: Some(self.entity.clone()),
+            entity_name: Some(self.entity_name.as_ref().into()),
+            locked: Vec::new(),
+            state: self.state.wire(),
+            cancelled: self.is_cancelled,
+            cancelable: self.is_cancelable,
+            error,
+            result,
+            progress: self.progress,
+            reason: TaskReason { user_name: Some(self.user.as_ref().into()), ..TaskReason::of("TaskReasonUser") },
+            queue_time: self.queued,
+            start_time: self.started,
+            complete_time: self.completed,
+            event_chain_id: self.chain,
+            change_tag: None,
+            parent_task_key: None,
+            root_task_key: None,
+            activation_id: None,
+        }
+    }
+}
+
+impl Tasks {
+    /// `None`: no such path.
+    #[expect(clippy::option_option, reason = "the inner one is an unset property")]
+    pub(crate) fn property(&self, task: &MoRef, path: &str) -> Option<Option<Value>> {
+        let task = self.get(task)?;
+        Some(match path {
+            "info" => task.info().to_value(),
+            "info.state" => task.state.wire().to_value(),
+            "info.progress" => task.progress.to_value(),
+            "info.cancelled" => task.is_cancelled.to_value(),
+            "info.cancelable" => task.is_cancelable.to_value(),
+            "info.startTime" => task.started.to_value(),
+            "info.completeTime" => task.completed.to_value(),
+            "info.entity" => task.entity.to_value(),
+            "info.error" | "info.result" if !task.state.is_finished() => None,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn info(&self, task: &MoRef) -> Option<TaskInfo> {
+        self.get(task).map(Task::info)
+    }
+}
+
+/// `VirtualMachine.clone` for `CloneVM_Task`, as localization files know it.
+fn description_id(method: &str, entity: &MoRef) -> String {
+    let kind = match &entity.kind {
+        MoType::VirtualMachineSnapshot => "vm.Snapshot",
+        MoType::ClusterComputeResource | MoType::ComputeResource => "ComputeResource",
+        kind => kind.as_str(),
+    };
+    let verb = match method {
+        "CloneVM_Task" => "clone",
+        "CreateVM_Task" => "createVm",
+        "ReconfigVM_Task" => "reconfigure",
+        "CustomizeVM_Task" => "customize",
+        "PowerOnVM_Task" => "powerOn",
+        "PowerOffVM_Task" => "powerOff",
+        "ResetVM_Task" => "reset",
+        "SuspendVM_Task" => "suspend",
+        "RelocateVM_Task" => "relocate",
+        "UpgradeVM_Task" => "upgradeVirtualHardware",
+        "RevertToSnapshot_Task" => "revert",
+        "RemoveSnapshot_Task" => "remove",
+        other => return format!("{kind}.{}", lower_first(other.trim_end_matches("_Task"))),
+    };
+    format!("{kind}.{verb}")
+}
+
+fn lower_first(text: &str) -> String {
+    let (first, rest) = text.split_at_checked(1).unwrap_or((text, ""));
+    first.to_ascii_lowercase() + rest
+}

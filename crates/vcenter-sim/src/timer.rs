@@ -1,0 +1,80 @@
+//! Work for later, in an order that a seed replays.
+//!
+//! tokio wakes the tasks of one instant in an order that is its own business. All delayed work therefore sits in one
+//! queue with one driver, which runs what is due by deadline and, within one, in the order it was set.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::world::{Handle, Shared, World};
+
+type Work = Box<dyn FnOnce(&mut World, &Handle) + Send>;
+
+#[derive(Default)]
+pub(crate) struct Timers {
+    queue: Mutex<Queue>,
+    earlier: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    due: BTreeMap<(Instant, u64), Work>,
+    set: u64,
+}
+
+impl Timers {
+    pub(crate) fn set(&self, delay: Duration, work: Work) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        // tokio cannot sleep longer than some years; nothing simulated does.
+        let deadline = Instant::now() + delay.min(MAX_DELAY);
+        let key = (deadline, queue.set);
+        queue.set += 1;
+        queue.due.insert(key, work);
+        if queue.due.first_key_value().is_some_and(|(first, _)| *first == key) {
+            self.earlier.notify_one();
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.due.first_key_value().map(|((deadline, _), _)| *deadline)
+    }
+
+    fn pop_due(&self, now: Instant) -> Option<Work> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = queue.due.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}
+
+const MAX_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl fmt::Debug for Timers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timers").field("next", &self.next_deadline()).finish_non_exhaustive()
+    }
+}
+
+/// Runs what falls due until the simulator is dropped.
+pub(crate) async fn drive(shared: Weak<Shared>, timers: std::sync::Arc<Timers>) {
+    loop {
+        match timers.next_deadline() {
+            None => timers.earlier.notified().await,
+            Some(deadline) => {
+                tokio::select! {
+                    () = tokio::time::sleep_until(deadline) => {}
+                    () = timers.earlier.notified() => continue,
+                }
+            }
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        while let Some(work) = timers.pop_due(Instant::now()) {
+            shared.run_guarded(work);
+        }
+    }
+}

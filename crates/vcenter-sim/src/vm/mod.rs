@@ -1,0 +1,119 @@
+//! One virtual machine: what it is, and everything that can be done to it.
+
+mod config;
+mod device;
+mod disk;
+pub(crate) mod hardware;
+mod power_state;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use roost_vim_wire::{MoRef, MoType};
+
+pub(crate) use config::{Config, Settings, guest_full_name, guest_family};
+pub(crate) use device::{Device, Mac, Own};
+pub(crate) use disk::{CHILD_DISK_BYTES, Disk, DiskFile, FilePath, initial_bytes};
+pub(crate) use hardware::{StandardDevices, keys};
+pub(crate) use power_state::Power;
+
+use crate::guest::{Guest, GuestBehaviour};
+use crate::pool::Demand;
+pub(crate) use snapshot::{Snapshot, Snapshots};
+
+mod snapshot;
+
+/// Kept small, because there may be ten thousand: what VMs have in common is shared, and wire objects are made when read.
+#[derive(Debug, Clone)]
+pub(crate) struct Vm {
+    pub name: Arc<str>,
+    pub folder: MoRef,
+    /// Templates have none.
+    pub pool: Option<MoRef>,
+    pub host: MoRef,
+    /// The directory with its files, and the `.vmx` in it.
+    pub home: FilePath,
+    pub uuid: u128,
+    pub instance_uuid: u128,
+    pub template: bool,
+    pub power: Power,
+    pub boot_time: Option<Timestamp>,
+    pub suspend_time: Option<Timestamp>,
+    pub created: Timestamp,
+    pub modified: Timestamp,
+    pub is_connected: bool,
+    pub config: Config,
+    pub snapshots: Option<Box<Snapshots>>,
+    pub guest: Guest,
+    /// How its guest behaves; clones behave as their source.
+    pub behaviour: Arc<GuestBehaviour>,
+    /// Applied at the next power on.
+    pub customization: Option<Arc<roost_vim_wire::types::CustomizationSpec>>,
+}
+
+impl Vm {
+    /// What it takes of its pool and host while it is powered on.
+    pub(crate) fn demand(&self) -> Demand {
+        Demand::of(self.config.cpus, self.config.memory_mb, &self.config.settings)
+    }
+
+    /// What it takes now.
+    pub(crate) fn current_demand(&self) -> Demand {
+        if self.power == Power::On { self.demand() } else { Demand::default() }
+    }
+
+    /// Marks the configuration as changed. Two changes in one instant still give two versions.
+    pub(crate) fn touch(&mut self, now: Timestamp) {
+        let next = self.modified.saturating_add(SignedDuration::from_micros(1)).unwrap_or(now);
+        self.modified = now.max(next);
+    }
+
+    pub(crate) fn change_version(&self) -> String {
+        self.modified.to_string()
+    }
+
+    /// The networks that its cards are on, each once.
+    pub(crate) fn networks(&self) -> Vec<MoRef> {
+        let mut networks: Vec<MoRef> = Vec::new();
+        for device in &self.config.devices {
+            if let Some(network) = device.network()
+                && !networks.contains(&network)
+            {
+                networks.push(network);
+            }
+        }
+        networks
+    }
+
+    /// The datastores that hold its files, each once.
+    pub(crate) fn datastores(&self) -> Vec<MoRef> {
+        let mut datastores = vec![self.home.datastore.clone()];
+        for disk in self.config.disks() {
+            for file in disk.file.chain() {
+                if !datastores.contains(&file.path.datastore) {
+                    datastores.push(file.path.datastore.clone());
+                }
+            }
+        }
+        for device in &self.config.devices {
+            let backing = device.base.backing.as_ref();
+            if let Some(datastore) = backing.and_then(|backing| backing.datastore.as_ref())
+                && !datastores.contains(datastore)
+            {
+                datastores.push(datastore.clone());
+            }
+        }
+        datastores
+    }
+
+    /// The directory of its files, without the `.vmx`.
+    pub(crate) fn directory(&self) -> &str {
+        self.home.path.rsplit_once('/').map_or("", |(directory, _)| directory)
+    }
+}
+
+/// `network-7` and `dvportgroup-12` tell their kind by their id; a card remembers only that.
+pub(crate) fn network_ref(id: &str) -> MoRef {
+    let kind = if id.starts_with("dvportgroup-") { MoType::DistributedVirtualPortgroup } else { MoType::Network };
+    MoRef::new(kind, id)
+}

@@ -1,0 +1,125 @@
+use roost_vim_wire::methods::{DeleteDatastoreFileTask, MakeDirectory, MoveDatastoreFileTask};
+use roost_vim_wire::{Method, MoRef};
+
+use super::Datastore;
+use super::error::{FileError, FileStep};
+use super::path::DatastorePath;
+use crate::{CallClass, CallError, Faulted};
+
+impl Datastore {
+    /// Makes a directory with those above it. Succeeds when it is there.
+    pub async fn make_directory(&self, path: &DatastorePath) -> Result<(), FileError> {
+        let failed = |source| FileError::Call {
+            step: FileStep::MakeDirectory,
+            path: path.to_string(),
+            source,
+        };
+        let call = MakeDirectory {
+            this: self.file_manager().map_err(failed)?,
+            name: path.to_string(),
+            datacenter: Some(self.datacenter.clone()),
+            create_parent_directories: Some(true),
+        };
+        match self.client.change(CallClass::Submit, &call).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.already_exists() => Ok(()),
+            Err(source) => Err(failed(source)),
+        }
+    }
+
+    /// Deletes a file or directory. Succeeds when it is gone.
+    pub async fn delete(&self, path: &DatastorePath) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Delete, path: path.to_string(), source };
+        let call = DeleteDatastoreFileTask {
+            this: self.file_manager().map_err(failed)?,
+            name: path.to_string(),
+            datacenter: Some(self.datacenter.clone()),
+        };
+        match self.run(FileStep::Delete, path, &call).await {
+            Err(error) if error.is_fault("FileNotFound") => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Moves or renames, in place of what is there.
+    pub async fn move_to(&self, from: &DatastorePath, to: &DatastorePath) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Move, path: from.to_string(), source };
+        let call = MoveDatastoreFileTask {
+            this: self.file_manager().map_err(failed)?,
+            source_name: from.to_string(),
+            source_datacenter: Some(self.datacenter.clone()),
+            destination_name: to.to_string(),
+            destination_datacenter: Some(self.datacenter.clone()),
+            force: Some(true),
+        };
+        self.run(FileStep::Move, from, &call).await
+    }
+
+    async fn run<M: Method<Output = MoRef>>(
+        &self,
+        step: FileStep,
+        path: &DatastorePath,
+        call: &M,
+    ) -> Result<(), FileError> {
+        let submitted = self.client.submit(call).await;
+        let task =
+            submitted.map_err(|source| FileError::Call { step, path: path.to_string(), source })?;
+        task.wait().await.map(drop).map_err(|source| FileError::Task {
+            step,
+            path: path.to_string(),
+            source,
+        })
+    }
+
+    fn file_manager(&self) -> Result<MoRef, CallError> {
+        self.client
+            .content()
+            .file_manager
+            .clone()
+            .ok_or(CallError::NoManager { manager: "file manager" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roost_vim_wire::{MoType, encode_request};
+
+    use super::*;
+    use crate::device::compact;
+
+    #[test]
+    fn file_requests_are_written_as_they_were_recorded() {
+        let (manager, datacenter) = (
+            MoRef::new(MoType::FileManager, "FileManager"),
+            MoRef::new(MoType::Datacenter, "datacenter-1"),
+        );
+        let make = MakeDirectory {
+            this: manager.clone(),
+            name: "[LocalDS_0] iso/a/b".into(),
+            datacenter: Some(datacenter.clone()),
+            create_parent_directories: Some(true),
+        };
+        let delete = DeleteDatastoreFileTask {
+            this: manager,
+            name: "[LocalDS_0] iso/a/b/boot.iso".into(),
+            datacenter: Some(datacenter),
+        };
+        for (body, sample) in [
+            (
+                encode_request(&make, None),
+                r#"<MakeDirectory xmlns="urn:vim25"><_this type="FileManager">FileManager</_this><name>[LocalDS_0] iso/a/b</name>
+                <datacenter type="Datacenter">datacenter-1</datacenter><createParentDirectories>true</createParentDirectories></MakeDirectory>"#,
+            ),
+            (
+                encode_request(&delete, None),
+                r#"<DeleteDatastoreFile_Task xmlns="urn:vim25"><_this type="FileManager">FileManager</_this>
+                <name>[LocalDS_0] iso/a/b/boot.iso</name><datacenter type="Datacenter">datacenter-1</datacenter></DeleteDatastoreFile_Task>"#,
+            ),
+        ] {
+            let xml = String::from_utf8(body).unwrap();
+            assert!(xml.contains(&compact(sample)), "{xml}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The network side of [`Transport`].
+
+use std::error::Error as _;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+
+use crate::tls::{Pins, client_config};
+use crate::{Body, SendFuture, Thumbprint, TlsTrust, Transport};
+
+/// Why no connection can be made from here.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    #[error("the CA file {} cannot be read", path.display())]
+    CaFile { path: PathBuf, source: io::Error },
+    #[error("the CA file {} holds no certificate", path.display())]
+    NoCertificate { path: PathBuf },
+    #[error("this machine has no root certificates; give a CA file or a thumbprint")]
+    NoSystemRoots,
+    #[error("setting up the verification of certificates")]
+    Verifier { source: rustls::client::VerifierBuilderError },
+    #[error("setting up TLS")]
+    Tls { source: rustls::Error },
+    #[error("setting up HTTP")]
+    Http { source: reqwest::Error },
+}
+
+/// HTTP/1.1 with kept connections, compression, and TLS by rustls. No redirects, no cookies, no time limits of its own.
+#[derive(Debug, Clone)]
+pub struct HttpTransport {
+    client: reqwest::Client,
+    pins: Pins,
+}
+
+impl HttpTransport {
+    pub fn new(trust: &TlsTrust) -> Result<Self, TransportError> {
+        let pins = Pins::default();
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(client_config(trust, pins.clone())?)
+            .http1_only()
+            .redirect(reqwest::redirect::Policy::none())
+            // A peer that vanished without a word is noticed within minutes also while a wait is open.
+            .tcp_keepalive(Duration::from_secs(30))
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|source| TransportError::Http { source })?;
+        Ok(Self { client, pins })
+    }
+
+    /// Also believes the certificate with this thumbprint, on this host only.
+    #[must_use]
+    pub fn with_pin(self, host: &str, thumbprint: Thumbprint) -> Self {
+        self.pins.add(host, thumbprint);
+        self
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, request: http::Request<Body>) -> SendFuture {
+        let client = self.client.clone();
+        Box::pin(async move {
+            let request =
+                reqwest::Request::try_from(request.map(reqwest::Body::wrap)).map_err(to_io)?;
+            let response = client.execute(request).await.map_err(to_io)?;
+            let response: http::Response<reqwest::Body> = response.into();
+            Ok(response.map(|body| body.map_err(to_io).boxed()))
+        })
+    }
+
+    fn trust(&self, host: &str, thumbprint: Thumbprint) {
+        self.pins.add(host, thumbprint);
+    }
+}
+
+/// Keeps the kind that the contract of [`Transport`] promises, and the causes in one line without the URL: it can hold a ticket.
+fn to_io(error: reqwest::Error) -> io::Error {
+    let kind = if error.is_connect() || error.is_builder() {
+        io::ErrorKind::ConnectionRefused
+    } else if error.is_timeout() {
+        io::ErrorKind::TimedOut
+    } else {
+        io::ErrorKind::ConnectionAborted
+    };
+    let error = error.without_url();
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let text = next.to_string();
+        if !line.contains(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = next.source();
+    }
+    io::Error::new(kind, line)
+}

@@ -1,0 +1,211 @@
+//! What the hub does with the end of each job.
+
+use roost_vim_wire::{MoRef, MoType};
+use tokio::time::Instant;
+
+use super::{Done, Hub, Link, TasksRead, Up, counts};
+use crate::cleanup::SessionObject;
+use crate::session::Lease;
+use crate::stream::build::Built;
+use crate::stream::page::Page;
+use crate::stream::tasks::List;
+use crate::stream::watch::{Place, Watch};
+use crate::{CallError, Faulted, backoff};
+
+impl Hub {
+    pub(super) fn follow_session(&mut self, generation: u64) {
+        if let Link::Up(up) = &self.link
+            && up.lease.generation != generation
+        {
+            tracing::debug!(generation, "the stream moves to the new session");
+            self.break_link(None, None);
+        }
+    }
+
+    pub(super) fn finish(&mut self, done: Done) {
+        match done {
+            Done::Connected(result) => self.connected(result),
+            Done::WatchBuilt { id, result } => self.watch_built(id, result),
+            Done::ListBuilt { tasks, result } => self.list_built(&tasks, result),
+            Done::ListModified { add, result } => self.list_modified(&add, result),
+            Done::TasksRead(result) => self.tasks_read(result),
+            Done::Waited(result) => self.waited(result),
+            Done::Nothing => {}
+        }
+    }
+
+    fn connected(&mut self, result: Result<(Lease, SessionObject), (Option<Lease>, CallError)>) {
+        match result {
+            Ok((lease, collector)) => {
+                self.link = Link::Up(Box::new(Up {
+                    lease,
+                    collector,
+                    version: None,
+                    truncated: false,
+                    calculation: 0,
+                    waiting: None,
+                    resuming: false,
+                    resting: false,
+                    idle_since: None,
+                }));
+            }
+            Err((lease, error)) => self.break_link(lease, Some(error)),
+        }
+    }
+
+    fn watch_built(&mut self, id: u64, result: Result<Built, CallError>) {
+        let Link::Up(up) = &self.link else { return };
+        // A watch that was dropped meanwhile: what was built for it goes with `result`.
+        let Some(watch) = self.watches.get_mut(&id) else { return };
+        match result {
+            Ok(mut built) => {
+                built.during = up.calculation;
+                watch.place = Place::Built(built);
+                if !watch.answer(Ok(())) {
+                    self.watches.remove(&id);
+                }
+            }
+            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) if watch.asked.is_some() => {
+                watch.answer(Err(error));
+                self.watches.remove(&id);
+            }
+            Err(error) => {
+                watch.failures += 1;
+                let pause = backoff::pause(watch.failures, self.core.stream_backoff());
+                watch.place = Place::Unbuilt(Some(Instant::now() + pause));
+                tracing::warn!("a watch cannot be built again and is tried in {pause:?}: {error}");
+                watch.trouble(error);
+            }
+        }
+    }
+
+    fn list_built(&mut self, listed: &[MoRef], result: Result<(Built, Vec<MoRef>), CallError>) {
+        let Link::Up(up) = &self.link else { return };
+        match result {
+            Ok((mut built, unresolved)) => {
+                built.during = up.calculation;
+                self.tasks.list = List::Ready(built);
+                self.tasks.added(listed, &unresolved);
+            }
+            Err(error) => self.break_link(None, Some(error)),
+        }
+    }
+
+    fn list_modified(&mut self, add: &[MoRef], result: Result<Vec<MoRef>, CallError>) {
+        self.tasks.modifying = false;
+        match result {
+            Ok(unresolved) => {
+                self.tasks.added(add, &unresolved);
+                if let Link::Up(up) = &mut self.link {
+                    up.resting = false;
+                }
+            }
+            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) => {
+                tracing::warn!("tasks could not be added to the stream: {error}");
+                self.tasks.not_added(add);
+                self.tasks.modify_at = Some(Instant::now() + self.core.settings.stream.first_pause);
+            }
+        }
+    }
+
+    fn tasks_read(&mut self, result: Result<TasksRead, CallError>) {
+        self.tasks.reading = false;
+        match result {
+            Ok(TasksRead { found, vanished }) => {
+                found.into_iter().for_each(|content| self.tasks.read(content));
+                vanished.iter().for_each(|task| self.tasks.vanished(task));
+            }
+            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) => tracing::warn!("tasks could not be read: {error}"),
+        }
+    }
+
+    fn waited(&mut self, result: Result<Page, CallError>) {
+        let Link::Up(up) = &mut self.link else { return };
+        let was_long = up.waiting.take().is_some_and(|waiting| waiting.is_long);
+        match result {
+            Ok(page) => {
+                up.resuming = false;
+                up.resting = was_long && page.updates.is_empty();
+                self.apply(page);
+            }
+            Err(error) if error.is_cancelled() => {}
+            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) => {
+                // A version that the server counts may be asked again after a lost answer, unless it stood for half a page set.
+                let can_resume =
+                    !up.resuming && !up.truncated && up.version.as_deref().is_some_and(counts);
+                if can_resume {
+                    tracing::warn!("the stream lost an answer and asks again: {error}");
+                    up.resuming = true;
+                } else {
+                    self.break_link(None, Some(error));
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, page: Page) {
+        let Link::Up(up) = &mut self.link else { return };
+        let by_filter: Vec<(MoRef, u64)> = self
+            .watches
+            .iter()
+            .filter_map(|(id, watch)| match &watch.place {
+                Place::Built(built) => Some((built.filter().clone(), *id)),
+                Place::Unbuilt(_) | Place::Building => None,
+            })
+            .collect();
+        let task_filter = match &self.tasks.list {
+            List::Ready(built) => Some((built.filter().clone(), built.during)),
+            List::Absent | List::Building => None,
+        };
+        for (filter, update) in page.updates {
+            if let Some((_, id)) = by_filter.iter().find(|(known, _)| *known == filter) {
+                if let Some(watch) = self.watches.get_mut(id) {
+                    watch.apply(update);
+                }
+            } else if task_filter.as_ref().is_some_and(|(known, _)| *known == filter) {
+                self.tasks.apply(update);
+            }
+        }
+        if let Some(version) = page.version {
+            up.version = Some(version);
+        }
+        up.truncated = page.truncated;
+        let mut resynced = false;
+        if !page.truncated {
+            self.failures = 0;
+            let now = self.core.clock.now();
+            for watch in self.watches.values_mut() {
+                if matches!(&watch.place, Place::Built(built) if built.during < up.calculation) {
+                    resynced |= watch.loaded(now);
+                }
+            }
+            self.tasks.loaded |= task_filter.is_some_and(|(_, during)| during < up.calculation);
+        }
+        if resynced {
+            self.core.settings.hooks.stream_resynced();
+        }
+        self.watches.values().for_each(Watch::publish);
+    }
+
+    /// Whether an error means that the collector or its session is gone.
+    fn is_link_lost(error: &CallError) -> bool {
+        error.is_session_lost()
+            || error.is_fault("InvalidCollectorVersion")
+            || error.missing_object().is_some_and(|missing| is_of_stream(&missing))
+    }
+}
+
+/// What the stream keeps on the server. A server that forgot one of these forgot the session or the collector.
+fn is_of_stream(missing: &MoRef) -> bool {
+    matches!(
+        missing.kind,
+        MoType::PropertyCollector
+            | MoType::PropertyFilter
+            | MoType::ContainerView
+            | MoType::ListView
+    )
+}

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_vim_wire::MoRef;
+use roost_vim_wire::types::PropertyChange;
+use tokio::sync::{mpsc, watch};
+
+use super::Command;
+use super::feed::Feed;
+use crate::client_core::Guarded;
+use crate::{CallError, Properties};
+
+/// What has changed since the batch before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// At most one per object.
+    pub updates: Vec<Update>,
+    /// With this batch, everything that the server shows has been delivered. False while the first load, or the load after
+    /// a break, is still under way: what is missing then may yet come.
+    pub synced: bool,
+    /// A load after a break was completed: all objects have entered once more, and those that are gone have left.
+    pub resynced: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    pub obj: MoRef,
+    pub change: Change,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The object with all its properties, new or once more: it replaces what was known.
+    Enter(Properties),
+    /// What changed, in order. See [`Properties::apply`].
+    Modify(Vec<PropertyChange>),
+    /// The object is gone, or no longer among those watched.
+    Leave,
+}
+
+/// How far a subscription can be believed at this moment.
+#[derive(Debug, Clone, Default)]
+pub struct StreamStatus {
+    /// All that the server shows has been delivered, and nothing is known to have broken since.
+    pub synced: bool,
+    /// When the server last answered with the state of what is watched, changed or not.
+    pub last_contact: Option<Timestamp>,
+    /// Loads after a break.
+    pub resyncs: u64,
+    /// Why it is not synced, if something is wrong.
+    pub trouble: Option<CallError>,
+}
+
+/// A running watch. Dropping it ends the watch and what it has on the server.
+#[derive(Debug)]
+pub struct Subscription {
+    id: u64,
+    feed: Arc<Feed>,
+    commands: mpsc::UnboundedSender<Command>,
+    _client: Arc<Guarded>,
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        id: u64,
+        commands: mpsc::UnboundedSender<Command>,
+        client: Arc<Guarded>,
+    ) -> Self {
+        Self { id, feed: Arc::new(Feed::default()), commands, _client: client }
+    }
+
+    pub(super) fn feed(&self) -> Arc<Feed> {
+        Arc::clone(&self.feed)
+    }
+
+    /// What has changed since the last batch; waits if nothing has. A reader that is slow gets one larger batch instead of
+    /// many. `None` when the stream has ended: the client was shut down. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Batch> {
+        self.feed.next().await
+    }
+
+    pub fn status(&self) -> StreamStatus {
+        self.feed.status.borrow().clone()
+    }
+
+    /// Follows the status.
+    pub fn watch_status(&self) -> watch::Receiver<StreamStatus> {
+        self.feed.status.subscribe()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::Unwatch(self.id));
+    }
+}

@@ -1,0 +1,182 @@
+//! One subscription as the hub sees it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_vim_wire::MoRef;
+use roost_vim_wire::types::{DynamicProperty, ObjectUpdate, ObjectUpdateKind, PropertyChange};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::build::Built;
+use super::feed::Feed;
+use super::{Change, WatchSpec};
+use crate::{CallError, Properties};
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) spec: WatchSpec,
+    pub(super) place: Place,
+    /// Who asked for it and does not know yet whether it works.
+    pub(super) asked: Option<oneshot::Sender<Result<(), CallError>>>,
+    pub(super) failures: u32,
+    feed: Arc<Feed>,
+    /// Objects that the subscriber was told of and not told to have left.
+    known: HashSet<MoRef>,
+    load: Load,
+}
+
+/// Whether the server has the view and filter.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Not before this time, after a failure.
+    Unbuilt(Option<Instant>),
+    Building,
+    Built(Built),
+}
+
+#[derive(Debug)]
+enum Load {
+    /// Objects that the load has shown so far. One that is known and not among them has left, but only a complete load says so.
+    Loading {
+        seen: HashSet<MoRef>,
+        again: bool,
+    },
+    Loaded,
+}
+
+impl Watch {
+    pub(super) fn new(
+        spec: WatchSpec,
+        feed: Arc<Feed>,
+        asked: oneshot::Sender<Result<(), CallError>>,
+    ) -> Self {
+        let load = Load::Loading { seen: HashSet::new(), again: false };
+        Self {
+            spec,
+            place: Place::Unbuilt(None),
+            asked: Some(asked),
+            failures: 0,
+            feed,
+            known: HashSet::new(),
+            load,
+        }
+    }
+
+    pub(super) fn is_loaded(&self) -> bool {
+        matches!(self.load, Load::Loaded)
+    }
+
+    pub(super) fn apply(&mut self, update: ObjectUpdate) {
+        let ObjectUpdate { kind, obj, change_set, missing_set } = update;
+        match kind {
+            ObjectUpdateKind::Enter => {
+                let mut properties = Properties::new(
+                    Vec::<DynamicProperty>::with_capacity(change_set.len()),
+                    missing_set,
+                );
+                change_set.into_iter().for_each(|change| properties.apply(change));
+                self.enter(obj, properties);
+            }
+            ObjectUpdateKind::Modify if self.known.contains(&obj) => {
+                self.see(&obj);
+                self.feed.push(obj, Change::Modify(change_set), false);
+            }
+            // A page can end between the first sight of an object and the rest of it.
+            ObjectUpdateKind::Modify => {
+                let mut properties = Properties::new(Vec::new(), missing_set);
+                change_set.into_iter().for_each(|change: PropertyChange| properties.apply(change));
+                self.enter(obj, properties);
+            }
+            ObjectUpdateKind::Leave => {
+                if let Load::Loading { seen, .. } = &mut self.load {
+                    seen.remove(&obj);
+                }
+                if self.known.remove(&obj) {
+                    self.feed.push(obj, Change::Leave, false);
+                }
+            }
+            ObjectUpdateKind::Other(kind) => {
+                tracing::debug!(%obj, "an update of the unknown kind {kind:?} is left out")
+            }
+        }
+    }
+
+    fn enter(&mut self, obj: MoRef, properties: Properties) {
+        self.see(&obj);
+        let fresh = self.known.insert(obj.clone());
+        self.feed.push(obj, Change::Enter(properties), fresh);
+    }
+
+    fn see(&mut self, obj: &MoRef) {
+        if let Load::Loading { seen, .. } = &mut self.load {
+            seen.insert(obj.clone());
+        }
+    }
+
+    /// What was built is gone; it will be loaded from the beginning. Nothing leaves because of that.
+    pub(super) fn restart(&mut self, trouble: Option<CallError>) {
+        if let Place::Built(built) = std::mem::replace(&mut self.place, Place::Unbuilt(None)) {
+            built.collector_gone();
+        }
+        let again = match self.load {
+            Load::Loading { again, .. } => again,
+            Load::Loaded => true,
+        };
+        self.load = Load::Loading { seen: HashSet::new(), again };
+        self.feed.set_broken();
+        self.feed.status.send_modify(|status| {
+            status.synced = false;
+            status.trouble = trouble;
+        });
+    }
+
+    /// Everything that the server shows has been applied. Returns whether that ended a load after a break.
+    pub(super) fn loaded(&mut self, now: Timestamp) -> bool {
+        let Load::Loading { seen, again } = std::mem::replace(&mut self.load, Load::Loaded) else {
+            self.contact(now);
+            return false;
+        };
+        for gone in self.known.difference(&seen) {
+            self.feed.push(gone.clone(), Change::Leave, false);
+        }
+        self.known = seen;
+        self.failures = 0;
+        self.feed.set_synced(again);
+        self.feed.status.send_modify(|status| {
+            status.synced = true;
+            status.trouble = None;
+            status.resyncs += u64::from(again);
+            status.last_contact = Some(now);
+        });
+        again
+    }
+
+    /// The server answered, and this is up to date with it.
+    fn contact(&self, now: Timestamp) {
+        self.feed.status.send_modify(|status| status.last_contact = Some(now));
+    }
+
+    pub(super) fn trouble(&self, error: CallError) {
+        self.feed.status.send_modify(|status| status.trouble = Some(error));
+    }
+
+    pub(super) fn publish(&self) {
+        self.feed.publish();
+    }
+
+    /// Tells the one who asked. Returns false if that one has gone.
+    pub(super) fn answer(&mut self, result: Result<(), CallError>) -> bool {
+        self.asked.take().is_none_or(|asked| asked.send(result).is_ok())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.feed.end();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Making a VM exactly once.
+
+use std::error::Error;
+
+use roost_vim_wire::methods::FindChild;
+use roost_vim_wire::types::VirtualMachinePowerState as PowerState;
+use roost_vim_wire::{Method, MoRef, MoType, Value};
+use tokio::time::Instant;
+
+use super::error::{Step, VmError};
+use super::run::{Again, Patience};
+use crate::find::stored_name;
+use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, WaitError};
+
+/// The VM that has the name of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Namesake {
+    pub vm: MoRef,
+    pub name: String,
+    pub annotation: Option<String>,
+    pub power_state: Option<PowerState>,
+}
+
+/// How a request got its VM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Made {
+    Now(MoRef),
+    /// An earlier attempt of the same request had made it.
+    Before(MoRef),
+}
+
+impl Made {
+    pub fn vm(&self) -> &MoRef {
+        match self {
+            Self::Now(vm) | Self::Before(vm) => vm,
+        }
+    }
+
+    pub fn into_vm(self) -> MoRef {
+        match self {
+            Self::Now(vm) | Self::Before(vm) => vm,
+        }
+    }
+}
+
+impl Observer {
+    /// The object of this name that is directly in a folder. `name` is written as people write it.
+    pub async fn child_named(
+        &self,
+        folder: &MoRef,
+        name: &str,
+    ) -> Result<Option<MoRef>, CallError> {
+        let this = self
+            .content()
+            .search_index
+            .clone()
+            .ok_or(CallError::NoManager { manager: "search index" })?;
+        let name = stored_name(name);
+        self.read(&FindChild { this, entity: folder.clone(), name }).await
+    }
+
+    /// The VM of this name in a folder, once it is there in full: while a VM is being made its configuration is unset.
+    pub(crate) async fn namesake(
+        &self,
+        folder: &MoRef,
+        name: &str,
+    ) -> Result<Option<Namesake>, VmError> {
+        let failed = |source| VmError::Call { step: Step::LookUp, target: name.to_owned(), source };
+        let Some(vm) = self.child_named(folder, name).await.map_err(failed)? else {
+            return Ok(None);
+        };
+        if vm.kind != MoType::VirtualMachine {
+            return Err(VmError::NameTaken { name: name.into(), existing: vm });
+        }
+        match self.properties(&vm, Namesake::PATHS).await {
+            Ok(read) => {
+                if let Some(namesake) = Namesake::of(&vm, name, &read) {
+                    return Ok(Some(namesake));
+                }
+            }
+            Err(error) if error.is_fault("ManagedObjectNotFound") => return Ok(None),
+            Err(source) => return Err(failed(source)),
+        }
+        let deadline = Instant::now() + self.deadline(CallClass::TaskWait);
+        let complete =
+            self.wait_for(&vm, Namesake::PATHS, deadline, |seen| Namesake::of(&vm, name, seen));
+        match complete.await {
+            Ok(namesake) => Ok(Some(namesake)),
+            Err(WaitError::Gone { .. }) => Ok(None),
+            Err(source) => Err(VmError::Wait { step: Step::LookUp, target: name.into(), source }),
+        }
+    }
+}
+
+impl Namesake {
+    const PATHS: &[&str] = &["config.annotation", "config.uuid", "runtime.powerState"];
+
+    fn of(vm: &MoRef, name: &str, read: &Properties) -> Option<Self> {
+        read.str("config.uuid")?;
+        Some(Self {
+            vm: vm.clone(),
+            name: name.into(),
+            annotation: read.str("config.annotation").map(Into::into),
+            power_state: read.str("runtime.powerState").map(PowerState::from),
+        })
+    }
+}
+
+impl Client {
+    /// Submits a request that makes a VM, and waits for the VM.
+    pub(super) async fn make<M: Method<Output = MoRef>>(
+        &self,
+        step: Step,
+        name: &str,
+        call: &M,
+    ) -> Result<MoRef, VmError> {
+        let target = || name.to_owned();
+        let task = self.submit(call).await.map_err(VmError::call(step, &name))?;
+        let result =
+            task.wait().await.map_err(|source| VmError::Task { step, target: target(), source })?;
+        match result {
+            Some(Value::Ref(vm)) => Ok(vm),
+            _ => Err(VmError::NoResult { step, target: target() }),
+        }
+    }
+
+    /// Names are unique in a folder, so that whatever happened to an earlier attempt, the VM of the name is its outcome.
+    pub(super) async fn make_or_adopt<M: Method<Output = MoRef>>(
+        &self,
+        step: Step,
+        folder: &MoRef,
+        name: &str,
+        call: &M,
+        is_ours: impl Fn(&Namesake) -> bool,
+    ) -> Result<Made, VmError> {
+        let mut patience = Patience::default();
+        loop {
+            let error = match self.make(step, name, call).await {
+                Ok(vm) => return Ok(Made::Now(vm)),
+                Err(error) => error,
+            };
+            if error.task_in_progress().is_some()
+                && self.may_run_again(&error, Again::Unsafe, &mut patience).await
+            {
+                continue;
+            }
+            let is_taken = error.is_fault("DuplicateName") || error.already_exists();
+            if !is_taken && !error.outcome_unknown() && !patience.is_for(&error) {
+                return Err(error);
+            }
+            tracing::warn!(
+                name,
+                error = &error as &dyn Error,
+                "looking for {name} before it is asked for again"
+            );
+            // What was asked for may need a moment to show.
+            let may_ask_again = is_taken || patience.pause().await;
+            match self.namesake_patiently(folder, name, &mut patience).await? {
+                Some(namesake) if is_ours(&namesake) => return Ok(Made::Before(namesake.vm)),
+                Some(namesake) => {
+                    return Err(VmError::NameTaken { name: name.into(), existing: namesake.vm });
+                }
+                // Whoever had the name is gone again.
+                None if is_taken && patience.pause().await => {}
+                None if is_taken || !may_ask_again => return Err(error),
+                None => {}
+            }
+        }
+    }
+
+    async fn namesake_patiently(
+        &self,
+        folder: &MoRef,
+        name: &str,
+        patience: &mut Patience,
+    ) -> Result<Option<Namesake>, VmError> {
+        loop {
+            match self.namesake(folder, name).await {
+                Err(error) if patience.is_for(&error) && patience.pause().await => {}
+                other => return other,
+            }
+        }
+    }
+}

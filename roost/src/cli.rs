@@ -1,0 +1,148 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Turns demand into virtual machines.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about,
+    after_help = "Logs go to stderr; ROOST_LOG=debug (or a tracing filter) shows more of them."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve an embedded stand-in for a server that you do not have
+    Sim {
+        #[command(subcommand)]
+        simulator: Simulator,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Simulator {
+    /// Serve an embedded vCenter until Ctrl-C
+    ///
+    /// It speaks the vim25 API that govc, pyVmomi and Roost itself use. Tasks take time, guests boot, get an address and run
+    /// programs, files can be uploaded. All chance comes from the seed.
+    Vcenter(Box<SimVcenter>),
+}
+
+#[derive(Debug, Parser)]
+pub(crate) struct SimVcenter {
+    /// Address and port to listen on; port 0 picks a free one
+    #[arg(long, default_value = "127.0.0.1:8989", value_name = "ADDR:PORT")]
+    pub(crate) listen: SocketAddr,
+
+    /// Serve HTTPS with a certificate made at start; its SHA-256 thumbprint is printed
+    #[arg(long)]
+    pub(crate) tls: bool,
+
+    /// Be a standalone ESXi host instead of a vCenter
+    #[arg(long)]
+    pub(crate) esx: bool,
+
+    /// Accept only this login; without it any user and password that are not empty will do
+    #[arg(long, value_name = "USER:PASSWORD", env = "ROOST_SIM_LOGIN", hide_env_values = true)]
+    pub(crate) login: Option<String>,
+
+    /// Datacenters
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) datacenters: usize,
+
+    /// Clusters per datacenter
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) clusters: usize,
+
+    /// Hosts per cluster
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub(crate) hosts: usize,
+
+    /// Hosts outside of any cluster, per datacenter
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) standalone_hosts: usize,
+
+    /// Resource pools per cluster, beside its root pool
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) pools: usize,
+
+    /// VMs per cluster and per standalone host
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) vms: usize,
+
+    /// Leave those VMs powered off
+    #[arg(long)]
+    pub(crate) powered_off: bool,
+
+    /// Templates to clone from, by name
+    #[arg(
+        long,
+        default_value = "debian12,ubuntu24",
+        value_delimiter = ',',
+        value_name = "NAME,.."
+    )]
+    pub(crate) templates: Vec<String>,
+
+    /// Datastores per datacenter
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) datastores: usize,
+
+    /// Keep the content of datastore files below this folder instead of in memory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) datastore_dir: Option<PathBuf>,
+
+    /// Distributed port groups per datacenter
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) portgroups: usize,
+
+    /// What a program started in a guest is
+    #[arg(long, value_enum, default_value_t = Guests::Scripted)]
+    pub(crate) guests: Guests,
+
+    /// How long clones, boots and other tasks take
+    #[arg(long, value_enum, default_value_t = Pace::Quick)]
+    pub(crate) pace: Pace,
+
+    /// Where all chance comes from: the same seed and the same calls are the same run [default: a new one, printed]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Serve the fault and control endpoint below /roost/control/; whoever reaches the port can use it
+    #[arg(long)]
+    pub(crate) control: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Guests {
+    /// A few built-in programs (echo, env, sleep, true, false, shutdown) that touch nothing
+    Scripted,
+    /// A real child process on this machine, with this user's rights and the given environment
+    Exec,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pace {
+    /// As a real vCenter: seconds to minutes
+    Real,
+    /// Every phase is there and takes a fraction of a second
+    Quick,
+    /// Everything at once
+    Instant,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,200 @@
+//! `roost sim vcenter`: the embedded vCenter on a port.
+
+use std::sync::Arc;
+
+use roost_clock::{Random, SystemClock};
+use roost_vcenter_sim::{
+    Credentials, GuestMode, Options, Product, Server, TemplateOptions, Timings, TlsIdentity,
+    Vcenter,
+};
+
+use crate::cli::{Guests, Pace, SimVcenter};
+
+pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
+    let (listen, tls) = (args.listen, args.tls);
+    let options = options(args)?;
+    let tls = tls.then(|| TlsIdentity::self_signed(&[&listen.ip().to_string()])).transpose()?;
+    let summary = Summary::of(&options);
+    let vcenter = Vcenter::start(options, Arc::new(SystemClock));
+    let server = Server::bind(vcenter, listen, tls).await?;
+    print!("{}", summary.with(&server));
+    server.run_until(interrupted()).await;
+    println!("Stopped.");
+    Ok(())
+}
+
+/// Ctrl-C, or the signal that service managers send.
+async fn interrupted() {
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+fn options(args: SimVcenter) -> anyhow::Result<Options> {
+    let credentials = args.login.as_deref().map(login).transpose()?;
+    Ok(Options {
+        product: if args.esx { Product::HostAgent } else { Product::VirtualCenter },
+        datacenters: args.datacenters,
+        clusters: args.clusters,
+        hosts: args.hosts,
+        standalone_hosts: args.standalone_hosts,
+        pools: args.pools,
+        vms: args.vms,
+        autostart: !args.powered_off,
+        templates: args
+            .templates
+            .iter()
+            .filter(|name| !name.is_empty())
+            .map(TemplateOptions::new)
+            .collect(),
+        datastores: args.datastores,
+        datastore_dir: args.datastore_dir,
+        portgroups: args.portgroups,
+        seed: args.seed.unwrap_or_else(|| Random::from_system().seed()),
+        guests: match args.guests {
+            Guests::Scripted => GuestMode::Scripted,
+            Guests::Exec => GuestMode::Exec,
+        },
+        timings: match args.pace {
+            Pace::Real => Timings::realistic(),
+            Pace::Quick => Timings::quick(),
+            Pace::Instant => Timings::instant(),
+        },
+        credentials,
+        control_endpoint: args.control,
+        ..Options::default()
+    })
+}
+
+fn login(text: &str) -> anyhow::Result<Credentials> {
+    match text.split_once(':') {
+        Some((user, password)) if !user.is_empty() && !password.is_empty() => {
+            Ok(Credentials { user: user.into(), password: password.into() })
+        }
+        // The text holds a password: say what is wrong with it, not what it is.
+        _ => anyhow::bail!("--login must be USER:PASSWORD, both not empty"),
+    }
+}
+
+/// What is said at the start: what is there, how to reach it, what to try.
+struct Summary {
+    product: &'static str,
+    contents: String,
+    seed: u64,
+    first_template: Option<String>,
+    credentials: Option<Credentials>,
+    is_esx: bool,
+    executes: bool,
+    control: bool,
+}
+
+impl Summary {
+    fn of(options: &Options) -> Self {
+        let is_esx = options.product == Product::HostAgent;
+        let contents = [
+            (options.datacenters, "datacenter"),
+            (options.datacenters * options.clusters, "cluster"),
+            (
+                options.datacenters * (options.clusters * options.hosts + options.standalone_hosts),
+                "host",
+            ),
+            (
+                options.datacenters * (options.clusters + options.standalone_hosts) * options.vms,
+                "VM",
+            ),
+            (options.templates.len(), "template"),
+        ];
+        let contents: Vec<_> =
+            contents.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what)).collect();
+        Self {
+            product: if is_esx { "ESXi host" } else { "vCenter" },
+            contents: if is_esx { count(options.vms, "VM") } else { contents.join(", ") },
+            seed: options.seed,
+            first_template: options.templates.first().map(|template| template.name.clone()),
+            credentials: options.credentials.clone(),
+            is_esx,
+            executes: options.guests == GuestMode::Exec,
+            control: options.control_endpoint,
+        }
+    }
+
+    fn with(&self, server: &Server) -> String {
+        let mut lines = vec![
+            format!(
+                "Embedded {} on {} with {} (seed {})",
+                self.product,
+                server.url(),
+                self.contents,
+                self.seed
+            ),
+            String::new(),
+            format!("export GOVC_URL={}", govc_url(&server.url(), self.credentials.as_ref())),
+        ];
+        if let Some(thumbprint) = server.thumbprint() {
+            lines.push("export GOVC_INSECURE=true".into());
+            lines.push(format!("# SHA-256 thumbprint {thumbprint}"));
+        }
+        if let Some(template) = self.first_template.as_deref().filter(|_| !self.is_esx) {
+            lines.push(String::new());
+            lines.push("Try:".into());
+            lines.push("  govc tree".into());
+            lines.push(format!("  govc vm.clone -vm {template} worker-1 && govc vm.ip worker-1"));
+            lines.push("  govc guest.run -vm worker-1 -l ci:ci /bin/echo hello".into());
+        }
+        if self.executes {
+            lines.push("Programs started in guests run on this machine, as this user.".into());
+        }
+        if self.control {
+            lines.push(format!(
+                "Control endpoint: {}/roost/control/",
+                server.url().trim_end_matches("/sdk")
+            ));
+        }
+        lines.push("Ctrl-C ends it.".into());
+        lines.join("\n") + "\n"
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Only a login that anyone may use is printed; a given password is named, not shown.
+fn govc_url(url: &str, credentials: Option<&Credentials>) -> String {
+    let login = match credentials {
+        None => "user:pass".to_owned(),
+        Some(credentials) => format!("{}:$PASSWORD", credentials.user),
+    };
+    match url.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{login}@{rest}"),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_given_password_is_not_printed() {
+        let credentials = Credentials { user: "ci".into(), password: "s3cret".into() };
+        let shown = govc_url("https://127.0.0.1:8989/sdk", Some(&credentials));
+        assert_eq!(shown, "https://ci:$PASSWORD@127.0.0.1:8989/sdk");
+        assert_eq!(govc_url("http://h/sdk", None), "http://user:pass@h/sdk");
+    }
+
+    #[test]
+    fn a_login_without_a_password_is_refused_without_repeating_it() {
+        for text in ["s3cret", ":s3cret", "user:"] {
+            let error = login(text).unwrap_err().to_string();
+            assert!(error.contains("USER:PASSWORD") && !error.contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `roost sim vcenter` as a newcomer meets it: start it, point govc at it, break it.
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use roost_oracle::Govc;
+
+fn roost(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
+    command.args(args).env_remove("ROOST_LOG").env_remove("ROOST_SIM_LOGIN");
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    roost(args).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A running simulator on a free port. Ends with the test.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    said: String,
+}
+
+impl Running {
+    fn start(args: &[&str]) -> Self {
+        let mut command = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+        let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut stdout, mut said) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        while !said.contains("Ctrl-C") {
+            assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended early and said:\n{said}");
+        }
+        Self { child, stdout, said }
+    }
+
+    fn line(&self, prefix: &str) -> &str {
+        let found = self.said.lines().find_map(|line| line.strip_prefix(prefix));
+        found.unwrap_or_else(|| panic!("no {prefix} in\n{}", self.said))
+    }
+
+    fn url(&self) -> &str {
+        self.line("export GOVC_URL=")
+    }
+
+    /// Ctrl-C; its exit code and what it said then.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_says_what_is_there_and_ctrl_c_ends_it() {
+    let running = Running::start(&["--vms", "3", "--hosts", "2"]);
+    assert!(
+        running.said.contains("1 datacenter, 1 cluster, 2 hosts, 3 VMs, 2 templates (seed 7)"),
+        "{}",
+        running.said
+    );
+    assert!(running.url().starts_with("http://user:pass@127.0.0.1:"), "{}", running.said);
+    assert_eq!(running.interrupt(), (Some(0), "Stopped.\n".into()));
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = output(&["sim", "vcenter", "--listen", &address]);
+    let said = stderr(&output);
+    assert!(!output.status.success());
+    assert!(
+        said.starts_with("roost: ") && said.contains(&address) && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn bad_arguments_name_themselves_and_secrets_stay_unsaid() {
+    for (args, part) in [
+        (&["sim", "vcenter", "--listen", "here"][..], "--listen"),
+        (&["sim", "vcenter", "--vms", "many"], "--vms"),
+        (&["sim", "vcenter", "--guests", "aliens"], "scripted"),
+        (&["sim", "vcenter", "--hots", "3"], "--hosts"),
+        (&["sim", "vcenter", "--login", "s3cret"], "USER:PASSWORD"),
+        (&["sim"], "vcenter"),
+    ] {
+        let output = output(args);
+        assert!(!output.status.success(), "{args:?}");
+        let said = stderr(&output);
+        assert!(
+            said.contains(part) && !said.contains("panicked") && !said.contains("s3cret"),
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn help_explains_every_flag() {
+    let output = output(&["sim", "vcenter", "--help"]);
+    let help = String::from_utf8(output.stdout).unwrap();
+    for flag in [
+        "--listen",
+        "--tls",
+        "--esx",
+        "--login",
+        "--datacenters",
+        "--clusters",
+        "--hosts",
+        "--standalone-hosts",
+        "--pools",
+        "--vms",
+        "--powered-off",
+        "--templates",
+        "--datastores",
+        "--datastore-dir",
+        "--portgroups",
+        "--guests",
+        "--pace",
+        "--seed",
+        "--control",
+    ] {
+        let at = help.find(&format!("{flag} ")).or_else(|| help.find(&format!("{flag}\n")));
+        let after = &help[at.unwrap_or_else(|| panic!("{flag} is not in the help"))..];
+        let lines = after.lines().skip(1).map(str::trim);
+        assert!(lines.take(1).any(|line| line.len() > 5), "{flag} is not explained:\n{after}");
+    }
+}
+
+#[test]
+fn a_newcomer_clones_a_template_watches_it_boot_runs_a_program_and_uploads_a_file() {
+    let running = Running::start(&["--pace", "instant"]);
+    let Some(govc) = Govc::new(running.url()) else { return };
+    assert!(govc.stdout(&["tree"]).contains("debian12"));
+    govc.stdout(&["vm.clone", "-vm", "debian12", "worker-1"]);
+    assert!(govc.stdout(&["vm.info", "worker-1"]).contains("poweredOn"));
+    let address = govc.stdout(&["vm.ip", "worker-1"]);
+    assert!(address.trim().parse::<std::net::IpAddr>().is_ok(), "{address}");
+    assert_eq!(
+        govc.stdout(&["guest.run", "-vm", "worker-1", "-l", "ci:ci", "/bin/echo", "hello"]).trim(),
+        "hello"
+    );
+
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("boot.iso");
+    std::fs::write(&file, b"not much of an image").unwrap();
+    govc.stdout(&["datastore.mkdir", "-p", "iso"]);
+    govc.stdout(&["datastore.upload", &file.to_string_lossy(), "iso/boot.iso"]);
+    assert!(govc.stdout(&["datastore.ls", "iso"]).contains("boot.iso"));
+    govc.stdout(&["vm.power", "-off", "worker-1"]);
+    govc.stdout(&["vm.destroy", "worker-1"]);
+    assert!(!govc.stdout(&["find", "/", "-type", "m"]).contains("worker-1"));
+}
+
+#[test]
+fn https_shows_the_thumbprint_of_a_certificate_of_its_own() {
+    let running = Running::start(&["--tls"]);
+    assert!(running.url().starts_with("https://"), "{}", running.said);
+    let thumbprint = running.line("# SHA-256 thumbprint ");
+    assert_eq!(thumbprint.split(':').count(), 32, "{thumbprint}");
+    let Some(govc) = Govc::new(running.url()) else { return };
+    assert!(govc.stdout(&["about"]).contains("vCenter"));
+}
+
+#[test]
+fn guests_can_be_real_processes() {
+    let running = Running::start(&["--pace", "instant", "--guests", "exec"]);
+    let Some(govc) = Govc::new(running.url()) else { return };
+    govc.stdout(&["vm.clone", "-vm", "ubuntu24", "worker-1"]);
+    govc.stdout(&["vm.ip", "worker-1"]);
+    let said = govc.stdout(&[
+        "guest.run",
+        "-vm",
+        "worker-1",
+        "-l",
+        "ci:ci",
+        "-e",
+        "GREETING=hello",
+        "/bin/bash",
+        "-c",
+        "'echo $GREETING $((6*7))'",
+    ]);
+    assert_eq!(said.trim(), "hello 42");
+}
