@@ -149,7 +149,10 @@ impl Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventEffect {
     /// It comes this many times more, with this pause before each.
-    Duplicate { more: u32, apart: Duration },
+    Duplicate {
+        more: u32,
+        apart: Duration,
+    },
     Late(Duration),
     Lose,
     /// The websocket closes in its place.

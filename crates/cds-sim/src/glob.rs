@@ -17,7 +17,11 @@ mod tests {
     #[test]
     fn one_star_stays_within_a_segment_and_two_do_not() {
         for (pattern, text, wanted) in [
-            ("POST /v2/queue/*/job/*/hatchery/take", "POST /v2/queue/eu/job/1-2/hatchery/take", true),
+            (
+                "POST /v2/queue/*/job/*/hatchery/take",
+                "POST /v2/queue/eu/job/1-2/hatchery/take",
+                true,
+            ),
             ("POST /v2/queue/*/job/*", "POST /v2/queue/eu/job/1-2/info", false),
             ("* /worker/**", "GET /worker/model/enabled", true),
             ("**", "GET /ws", true),

@@ -6,19 +6,36 @@ use roost_cds::{JobId, JobStatus};
 pub enum JobEvent {
     Queued,
     /// V1: a hatchery holds it.
-    Booked { hatchery: String },
+    Booked {
+        hatchery: String,
+    },
     /// V2: a hatchery took it.
-    Taken { hatchery: String },
+    Taken {
+        hatchery: String,
+    },
     /// A hatchery gave it back.
-    Released { hatchery: String },
+    Released {
+        hatchery: String,
+    },
     /// V2: the API took it back because no worker came.
-    SchedulingTimedOut { hatchery: String },
-    WorkerSignedIn { worker: String },
+    SchedulingTimedOut {
+        hatchery: String,
+    },
+    WorkerSignedIn {
+        worker: String,
+    },
     /// A worker began to execute it.
-    WorkerTook { worker: String },
+    WorkerTook {
+        worker: String,
+    },
     /// A worker of it signed out, died or was disabled.
-    WorkerGone { worker: String },
-    Ended { status: JobStatus, reason: String },
+    WorkerGone {
+        worker: String,
+    },
+    Ended {
+        status: JobStatus,
+        reason: String,
+    },
     /// A fault removed it.
     Vanished,
 }

@@ -4,9 +4,12 @@ mod address;
 mod cow_map;
 mod freshness;
 mod gate;
+mod guard;
 mod ids;
+mod journal;
 mod ledger;
 mod mirror;
+mod phase;
 mod time;
 
 pub use address::{
@@ -14,7 +17,12 @@ pub use address::{
 };
 pub use freshness::{Freshness, Unfit};
 pub use gate::{Gate, Limit, Measure};
+pub use guard::{
+    Basis, BasisRules, Beyond, Candidate, Evidence, Freeze, Guard, GuardRules, Outcome, Resume,
+    Share, Sighting, Verdict,
+};
 pub use ids::{PoolId, VmId};
+pub use journal::{Decided, Decision, Draft, Journal, JournalSize, NextLook, Query, Subject};
 pub use ledger::{
     AddressGrant, AddressNeed, Amounts, Ask, Holding, Holds, Ledger, LedgerGate, LedgerUse, Limits,
     Machine, PoolRoom, Refusal, Reservation, Reserve,
@@ -22,4 +30,7 @@ pub use ledger::{
 pub use mirror::{
     Check, Connection, Guest, GuestNic, Identity, Mirror, Pool, PoolAmount, Power, ReadIdentity,
     Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote, condition,
+};
+pub use phase::{
+    Ended, Phase, PhaseDeadlines, PhaseError, PhaseHook, PhaseTimer, Step, Timeline, Timelines,
 };

@@ -1,6 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 pub mod annotation;
+pub mod attempts;
+pub mod clone_spec;
 pub mod config;
 pub mod flavor;
+pub mod job;
+pub mod model;
 pub mod names;
+pub mod pool;
+pub mod refusal;
+pub mod retire;
+pub mod spares;
+mod time;

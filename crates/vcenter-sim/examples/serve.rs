@@ -9,7 +9,8 @@ use roost_vcenter_sim::{Options, Product, Server, TemplateOptions, TlsIdentity, 
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (flags, plain): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
+    let (flags, plain): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
     let has = |flag: &str| flags.iter().any(|given| given == flag);
     let listen: SocketAddr = plain.first().map_or("127.0.0.1:8989", String::as_str).parse()?;
     let options = Options {
@@ -21,7 +22,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let tls = has("--tls").then(|| TlsIdentity::self_signed(&[])).transpose()?;
     let server = Server::bind(Vcenter::start(options, Arc::new(SystemClock)), listen, tls).await?;
-    println!("export GOVC_URL={} GOVC_INSECURE=1 GOVC_USERNAME=user GOVC_PASSWORD=pass", server.url());
+    println!(
+        "export GOVC_URL={} GOVC_INSECURE=1 GOVC_USERNAME=user GOVC_PASSWORD=pass",
+        server.url()
+    );
     server.thumbprint().into_iter().for_each(|thumbprint| println!("SHA-256 {thumbprint}"));
     server.run_until(tokio::signal::ctrl_c()).await;
     Ok(())

@@ -50,7 +50,9 @@ impl Failure {
     }
 
     pub(crate) fn not_found(obj: &MoRef) -> Self {
-        let message = format!("The object '{obj}' has already been deleted or has not been completely created");
+        let message = format!(
+            "The object '{obj}' has already been deleted or has not been completely created"
+        );
         Self::new(Fault::of("ManagedObjectNotFound").with("obj", obj), message)
     }
 

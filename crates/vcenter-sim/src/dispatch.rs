@@ -1,6 +1,5 @@
 //! One SOAP call from its bytes to its answer: rules, session, existence, permission, and then who carries it out.
 
-use std::future::pending;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -10,14 +9,14 @@ use jiff::Timestamp;
 use roost_vim_wire::methods::{
     CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx, RetrieveServiceContent,
 };
-use roost_vim_wire::{Element, Fault, Method, MoRef, Request, encode_fault};
+use roost_vim_wire::{Fault, Method, MoRef, Request, encode_fault};
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::collector::{self, ReadAs, Wait};
-use crate::fault_rules::{Action, Facts, RuleId};
+use crate::fault_rules::{Action, RuleId, after, before, decide};
 use crate::session::SessionKey;
 use crate::world::{Handle, World};
-use crate::{model, outage, permission, property, search, session, settings, view};
+use crate::{model, permission, property, search, session, settings, view};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, Default)]
@@ -95,11 +94,13 @@ pub(crate) async fn soap(handle: &Handle, caller: &Caller, body: &[u8]) -> io::R
         }
         None => {}
     }
-    let execution = AssertUnwindSafe(execute(handle, caller, &request, &this, read_as)).catch_unwind();
+    let execution =
+        AssertUnwindSafe(execute(handle, caller, &request, &this, read_as)).catch_unwind();
     let outcome = execution.await.unwrap_or_else(|_| {
         tracing::error!(method = request.method, "a simulated call panicked");
         handle.with(|world| world.counters.panics += 1);
-        let fault = Fault::of("SystemError").with("reason", &"the simulator has a defect".to_owned());
+        let fault =
+            Fault::of("SystemError").with("reason", &"the simulator has a defect".to_owned());
         Answer::Fault(Failure::new(fault, "A general system error occurred.")).into()
     });
     if let Some((_, action)) = &ruled {
@@ -119,77 +120,6 @@ fn parse(body: &[u8]) -> Result<(Request<'_>, MoRef), Failure> {
     Ok((request, this))
 }
 
-/// What a rule says about this call.
-fn decide(world: &mut World, request: &Request<'_>, this: &MoRef, body: &[u8]) -> Option<(RuleId, Action)> {
-    if world.rules.is_empty() {
-        return None;
-    }
-    let objects = if world.rules.look_at_objects() { objects_of(world, this, body) } else { Vec::new() };
-    world.rules.for_call(&Facts { method: request.method, objects })
-}
-
-/// Ids and names of what the call is about, and the name that it is to give.
-fn objects_of(world: &World, this: &MoRef, body: &[u8]) -> Vec<String> {
-    let (mut about, mut names) = (vec![this.clone()], Vec::new());
-    for argument in arguments(body).iter().flat_map(|call| &call.children) {
-        match argument.name.as_str() {
-            "vm" | "entity" => about.extend(argument.moref()),
-            "name" | "newName" => names.push(argument.text.clone()),
-            "config" => names.extend(argument.text_of("name").map(ToOwned::to_owned)),
-            _ => {}
-        }
-    }
-    for obj in about {
-        names.extend(world.inventory.name(&obj).map(ToOwned::to_owned));
-        names.push(obj.id.to_string());
-    }
-    names
-}
-
-fn arguments(body: &[u8]) -> Option<Element> {
-    let envelope = Element::parse(body).ok()?;
-    envelope.child("Body")?.children.first().cloned()
-}
-
-/// What happens before the call is carried out. `Some`: it is not.
-pub(crate) async fn before(handle: &Handle, caller: &Caller, action: &Action) -> io::Result<Option<StatusCode>> {
-    match action {
-        Action::Status(status) => {
-            return Ok(Some(StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)));
-        }
-        Action::Fault(_) => return Ok(Some(StatusCode::INTERNAL_SERVER_ERROR)),
-        Action::Hang => pending().await,
-        Action::CutBefore => return Err(cut()),
-        Action::Delay(by) => tokio::time::sleep(*by).await,
-        Action::LoseSession => handle.with(|world| {
-            let lost = caller.cookie.as_deref().and_then(|cookie| world.sessions.of_cookie(cookie)).cloned();
-            lost.map(|key| session::end(world, &key));
-        }),
-        Action::Restart(outage) => {
-            handle.with(|world| outage::restart(world, handle, *outage));
-            return Err(cut());
-        }
-        _ => {}
-    }
-    Ok(None)
-}
-
-/// What happens to the answer.
-pub(crate) async fn after(action: &Action) -> io::Result<()> {
-    match action {
-        Action::CutAfter => Err(cut()),
-        Action::LateAnswer(by) => {
-            tokio::time::sleep(*by).await;
-            Ok(())
-        }
-        _ => Ok(()),
-    }
-}
-
-pub(crate) fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionReset, "the simulated server cut the connection")
-}
-
 /// How a property read is answered, and by which rule.
 #[derive(Debug, Clone, Copy, Default)]
 struct Read {
@@ -197,9 +127,16 @@ struct Read {
     rule: Option<RuleId>,
 }
 
-async fn execute(handle: &Handle, caller: &Caller, request: &Request<'_>, this: &MoRef, read: Read) -> Outcome {
+async fn execute(
+    handle: &Handle,
+    caller: &Caller,
+    request: &Request<'_>,
+    this: &MoRef,
+    read: Read,
+) -> Outcome {
     let Some(wait) = Wait::parse(request, handle.options.page_limit) else {
-        return handle.with(|world| run(world, handle, caller, request, this, read).unwrap_or_else(refuse));
+        return handle
+            .with(|world| run(world, handle, caller, request, this, read).unwrap_or_else(refuse));
     };
     let now = handle.now();
     let session = handle.with(|world| enter(world, caller, request, this, now));
@@ -214,7 +151,11 @@ fn refuse(failure: Failure) -> Outcome {
 }
 
 /// The caller's session, if it is live. One whose idle limit has passed ends here, should its timer be late.
-pub(crate) fn authenticate(world: &mut World, caller: &Caller, now: Timestamp) -> Option<SessionKey> {
+pub(crate) fn authenticate(
+    world: &mut World,
+    caller: &Caller,
+    now: Timestamp,
+) -> Option<SessionKey> {
     let key = world.sessions.of_cookie(caller.cookie.as_deref()?)?.clone();
     if world.sessions.is_idle(&key, now) {
         session::end(world, &key);
@@ -231,8 +172,8 @@ fn enter(
     this: &MoRef,
     now: Timestamp,
 ) -> Result<SessionKey, Failure> {
-    let session =
-        authenticate(world, caller, now).ok_or_else(|| permission::not_authenticated(this, "System.View"))?;
+    let session = authenticate(world, caller, now)
+        .ok_or_else(|| permission::not_authenticated(this, "System.View"))?;
     world.sessions.touch(&session, now);
     if !world.has(this, &session) {
         return Err(Failure::not_found(this));
@@ -268,19 +209,23 @@ fn run(
             let asked: Fetch = decode(request)?;
             if collector::is_anonymous(this, &asked.prop) {
                 let reading = property::Reading { world, session: None, now, is_stale: false };
-                return Ok(Ok(ReplyBody::of::<Fetch>(&reading.get(this, &asked.prop).unwrap_or_default())).into());
+                return Ok(Ok(ReplyBody::of::<Fetch>(
+                    &reading.get(this, &asked.prop).unwrap_or_default(),
+                ))
+                .into());
             }
         }
         _ => {}
     }
     let session = enter(world, caller, request, this, now)?;
-    let user = world.sessions.get(&session).map(|session| session.user().to_owned()).unwrap_or_default();
+    let user =
+        world.sessions.get(&session).map(|session| session.user().to_owned()).unwrap_or_default();
     let cx = CallContext { handle, now, user: &user, session: &session, secure: caller.is_secure };
     let answered = with_frozen(world, read.rule, |world| {
         collector::retrieve(request, this, world, &cx, read.read_as)
     });
     let answered = answered
-        .or_else(|| own(request, this, world, &cx))
+        .or_else(|| own(request, this, &cx))
         .or_else(|| collector::call(request, this, world, &cx))
         .or_else(|| view::call(request, this, world, &cx))
         .or_else(|| search::call(request, this, world))
@@ -291,19 +236,24 @@ fn run(
     answered.map_or_else(|| Err(method_not_found(request.method, this)), |result| Ok(result.into()))
 }
 
-fn own(request: &Request<'_>, this: &MoRef, _: &World, cx: &CallContext<'_>) -> Option<CallResult> {
+fn own(request: &Request<'_>, this: &MoRef, cx: &CallContext<'_>) -> Option<CallResult> {
+    #[cfg(test)]
+    assert_ne!(request.method, "PanicForTest");
     let is_clock = request.method == CurrentTime::NAME && *this == MoRef::service_instance();
     is_clock.then(|| Ok(ReplyBody::of::<CurrentTime>(&cx.now)))
 }
 
 fn method_not_found(method: &str, this: &MoRef) -> Failure {
-    let fault = Fault::of("MethodNotFound").with("receiver", this).with("method", &method.to_owned());
+    let fault =
+        Fault::of("MethodNotFound").with("receiver", this).with("method", &method.to_owned());
     Failure::new(fault, format!("The method '{method}' is not supported by '{this}'."))
 }
 
 /// Runs `f` on the inventory that a rule has frozen, if there is such a rule, and puts the real one back whatever happens.
 fn with_frozen<R>(world: &mut World, rule: Option<RuleId>, f: impl FnOnce(&mut World) -> R) -> R {
-    let Some((id, mut frozen)) = rule.and_then(|id| world.rules.lend_frozen(id).map(|frozen| (id, frozen))) else {
+    let Some((id, mut frozen)) =
+        rule.and_then(|id| world.rules.lend_frozen(id).map(|frozen| (id, frozen)))
+    else {
         return f(world);
     };
     std::mem::swap(&mut world.inventory, &mut frozen);
@@ -311,4 +261,36 @@ fn with_frozen<R>(world: &mut World, rule: Option<RuleId>, f: impl FnOnce(&mut W
     std::mem::swap(&mut world.inventory, &mut frozen);
     world.rules.give_back(id, frozen);
     result.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use roost_clock::SimClock;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::session::{Newcomer, open};
+    use crate::world::Shared;
+
+    fn call(method: &str) -> String {
+        let this = "<_this type=\"ServiceInstance\">ServiceInstance</_this>";
+        format!("<Envelope><Body><{method}>{this}</{method}></Body></Envelope>")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_defect_is_answered_counted_and_does_no_harm() {
+        let handle = Shared::start(Options::default(), Arc::new(SimClock::new()));
+        let newcomer = Newcomer { user: "user".into(), ..Newcomer::default() };
+        let (_, cookie) = handle.with(|world| open(world, &handle, newcomer));
+        let caller = Caller { cookie: Some(cookie), ..Caller::default() };
+        let outcome = soap(&handle, &caller, call("PanicForTest").as_bytes()).await.unwrap();
+        let Answer::Fault(failure) = outcome.answer else { panic!("it was answered") };
+        assert_eq!(failure.fault.class, "SystemError");
+        handle.run_guarded(|_, _| panic!("a timer with a defect"));
+        assert_eq!(handle.with(|world| world.counters.panics), 2);
+        let outcome = soap(&handle, &caller, call("CurrentTime").as_bytes()).await.unwrap();
+        assert!(matches!(outcome.answer, Answer::Reply(_)));
+    }
 }

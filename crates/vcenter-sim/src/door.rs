@@ -10,8 +10,8 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use roost_clock::Clock;
 
-use crate::dispatch::{self, Caller, Outcome, cut};
-use crate::fault_rules::Facts;
+use crate::dispatch::{self, Caller, Outcome};
+use crate::fault_rules::{Action, Facts, after, before, cut};
 use crate::options::Options;
 use crate::reply::{self, body};
 use crate::world::{Handle, Shared};
@@ -48,7 +48,10 @@ impl Vcenter {
     pub async fn handle(&self, request: Request<Body>) -> io::Result<Response<Body>> {
         if let Some(down) = self.handle.availability.down() {
             if down.refuses {
-                return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "the simulated server is down"));
+                return Err(io::Error::new(
+                    io::ErrorKind::ConnectionRefused,
+                    "the simulated server is down",
+                ));
             }
             return Ok(reply::status(StatusCode::SERVICE_UNAVAILABLE));
         }
@@ -63,8 +66,12 @@ impl Vcenter {
     async fn route(&self, request: Request<Body>) -> io::Result<Response<Body>> {
         let path = request.uri().path().to_owned();
         match path.as_str() {
-            "/sdk" | "/sdk/" | "/sdk/vimService" if request.method() == Method::POST => self.soap(request).await,
-            "/sdk" | "/sdk/" | "/sdk/vimService" => Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED)),
+            "/sdk" | "/sdk/" | "/sdk/vimService" if request.method() == Method::POST => {
+                self.soap(request).await
+            }
+            "/sdk" | "/sdk/" | "/sdk/vimService" => {
+                Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED))
+            }
             "/sdk/vimServiceVersions.xml" => {
                 let versions = service::versions_xml(&self.handle.options);
                 Ok(reply::content(StatusCode::OK, "text/xml", versions))
@@ -72,7 +79,9 @@ impl Vcenter {
             "/about" => Ok(reply::json(StatusCode::OK, &about())),
             _ if is_below(&path, "/folder") => self.folder(request).await,
             _ if is_below(&path, "/guestFile") => self.guest_file(request).await,
-            _ if is_below(&path, "/rest") || is_below(&path, "/api") => rest::answer(&self.handle, request).await,
+            _ if is_below(&path, "/rest") || is_below(&path, "/api") => {
+                rest::answer(&self.handle, request).await
+            }
             _ if is_below(&path, "/roost/control") && self.handle.options.control_endpoint => {
                 control::answer(self, request).await
             }
@@ -96,7 +105,9 @@ impl Vcenter {
         self.handle.with(|world| {
             world.counters.bytes_in += call.len() as u64;
             world.counters.bytes_out += bytes.len() as u64;
-            class.iter().for_each(|class| world.counters.faulted(class));
+            if let Some(class) = &class {
+                world.counters.faulted(class);
+            }
         });
         if bytes.is_empty() {
             return Ok(reply::status(status));
@@ -107,7 +118,9 @@ impl Vcenter {
             // Quoted, as vCenter does: clients that take the value apart find out here.
             let secure = if caller.is_secure { "; Secure" } else { "" };
             let cookie = format!("{SESSION_COOKIE}=\"{cookie}\"; Path=/; HttpOnly{secure}");
-            answer.headers_mut().extend(cookie.parse().ok().map(|value| (http::header::SET_COOKIE, value)));
+            answer
+                .headers_mut()
+                .extend(cookie.parse().ok().map(|value| (http::header::SET_COOKIE, value)));
         }
         Ok(answer)
     }
@@ -117,16 +130,19 @@ impl Vcenter {
         let caller = caller(&request);
         let ruled = self.rule(&request, "/folder");
         if let Some(action) = &ruled
-            && let Some(status) = dispatch::before(&self.handle, &caller, action).await?
+            && let Some(status) = before(&self.handle, &caller, action).await?
         {
             return Ok(reply::status(status));
         }
-        let (now, place) = (self.handle.now(), request.uri().path_and_query().map(ToString::to_string));
+        let (now, place) =
+            (self.handle.now(), request.uri().path_and_query().map(ToString::to_string));
         let ticket = cookie(request.headers(), "vmware_cgi_ticket");
         let user = self.handle.with(|world| {
-            let key = dispatch::authenticate(world, &caller, now).map(|key| key.to_string()).or_else(|| {
-                world.sessions.redeem(&ticket?, request.method(), &place.unwrap_or_default())
-            })?;
+            let key = dispatch::authenticate(world, &caller, now)
+                .map(|key| key.to_string())
+                .or_else(|| {
+                    world.sessions.redeem(&ticket?, request.method(), &place.unwrap_or_default())
+                })?;
             world.sessions.touch(&key, now);
             world.sessions.get(&key).map(|session| session.user().to_owned())
         });
@@ -136,7 +152,7 @@ impl Vcenter {
         }
         let answer = store::folder(&self.handle, &user, request).await;
         if let Some(action) = &ruled {
-            dispatch::after(action).await?;
+            after(action).await?;
         }
         Ok(answer)
     }
@@ -144,22 +160,23 @@ impl Vcenter {
     async fn guest_file(&self, request: Request<Body>) -> io::Result<Response<Body>> {
         let ruled = self.rule(&request, "/guestFile");
         if let Some(action) = &ruled
-            && let Some(status) = dispatch::before(&self.handle, &caller(&request), action).await?
+            && let Some(status) = before(&self.handle, &caller(&request), action).await?
         {
             return Ok(reply::status(status));
         }
         let answer = store::guest_file(&self.handle, request).await;
         if let Some(action) = &ruled {
-            dispatch::after(action).await?;
+            after(action).await?;
         }
         Ok(answer)
     }
 
     /// Counts a transfer and asks the rules about it.
-    fn rule(&self, request: &Request<Body>, place: &str) -> Option<crate::fault_rules::Action> {
+    fn rule(&self, request: &Request<Body>, place: &str) -> Option<Action> {
         let method = format!("{} {place}", request.method());
         let path = request.uri().path();
-        let file = percent_encoding::percent_decode_str(path.strip_prefix(place).unwrap_or(path)).decode_utf8_lossy();
+        let file = percent_encoding::percent_decode_str(path.strip_prefix(place).unwrap_or(path))
+            .decode_utf8_lossy();
         let objects = vec![file.trim_start_matches('/').to_owned()];
         self.handle.with(|world| {
             world.counters.called(&method);
@@ -174,7 +191,8 @@ impl Vcenter {
         self.handle.with(|world| {
             let datastore = permission::datastore(world, &name);
             let on = datastore.unwrap_or_else(|| world.service.root_folder.clone());
-            world.permissions.is_unrestricted() || world.permissions.allows(privilege, &on, &world.inventory)
+            world.permissions.is_unrestricted()
+                || world.permissions.allows(privilege, &on, &world.inventory)
         })
     }
 
@@ -205,7 +223,8 @@ fn caller(request: &Request<Body>) -> Caller {
 /// The value of a cookie, without the quotes that some clients keep and others drop.
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let all = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
-    let mut pairs = all.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut pairs =
+        all.flat_map(|header| header.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value.trim_matches('"').to_owned())
 }
 

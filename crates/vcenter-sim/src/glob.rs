@@ -1,6 +1,7 @@
 /// Whether `text` fits `pattern`, in which `*` is any run of characters and `?` any one.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // Where to go on if what follows the last star does not fit here.
     let mut retry: Option<(usize, usize)> = None;

@@ -10,7 +10,7 @@ use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::inventory::{self, NoSuchProperty};
 use crate::store::{self, Store};
 use crate::world::World;
-use crate::{event, task};
+use crate::{event, guest, task, vm};
 
 /// Carries out the method that is asked for, if it is one of those listed; its arguments go to the function behind the arrow.
 macro_rules! calls {
@@ -39,9 +39,12 @@ pub(crate) fn call(
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    task::call(request, this, world, cx)
+    vm::call(request, this, world, cx)
+        .or_else(|| inventory::call(request, this, world, cx))
+        .or_else(|| task::call(request, this, world, cx))
         .or_else(|| event::call(request, this, world, cx))
         .or_else(|| store::call(request, this, world, cx))
+        .or_else(|| guest::call(request, this, world, cx))
 }
 
 /// Whether the model has this object: inventory, snapshots, tasks, event and task collectors, browsers, managers of the model.
@@ -68,6 +71,7 @@ pub(crate) fn session_ended(world: &mut World, session: &str) {
     for collector in world.tasks.end_session(session) {
         world.inventory.leave_other(&collector);
     }
+    world.guests.end_session(session);
     event::session_ended(world, session);
 }
 

@@ -18,7 +18,9 @@ impl<T> Default for OrderedSet<T> {
 impl<T: Clone + Eq + Hash> OrderedSet<T> {
     /// `false` if it was there.
     pub(crate) fn insert(&mut self, item: T) -> bool {
-        let std::collections::hash_map::Entry::Vacant(place) = self.places.entry(item) else { return false };
+        let std::collections::hash_map::Entry::Vacant(place) = self.places.entry(item) else {
+            return false;
+        };
         self.order.insert(self.next, place.key().clone());
         place.insert(self.next);
         self.next += 1;

@@ -7,6 +7,13 @@ use crate::inventory::{Inventory, NoSuchProperty};
 use crate::world::World;
 use crate::{model, session};
 
+/// What a property holds: a value, nothing, or that objects of this kind have no such property.
+pub(crate) type Found = Result<Option<Value>, NoSuchProperty>;
+
+pub(crate) fn no_such(path: &str) -> Found {
+    Err(NoSuchProperty { path: path.into() })
+}
+
 /// A look at the world through the eyes of one session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading<'a> {
@@ -19,39 +26,42 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    pub(crate) fn get(&self, obj: &MoRef, path: &str) -> Result<Option<Value>, NoSuchProperty> {
+    pub(crate) fn get(&self, obj: &MoRef, path: &str) -> Found {
         let world = self.world;
-        let own = match &obj.kind {
-            MoType::ServiceInstance => self.service_instance(path),
-            MoType::SessionManager => session::properties(world, self.session, path),
-            MoType::OptionManager => world.settings.property(path),
-            MoType::ViewManager => (path == "viewList").then(|| {
+        match (&obj.kind, path) {
+            (MoType::ServiceInstance, _) => self.service_instance(path),
+            (MoType::SessionManager, _) => session::property(world, self.session, path),
+            (MoType::OptionManager, _) => world.settings.property(path),
+            (MoType::ViewManager, "viewList") => {
                 let session = self.session.unwrap_or_default();
-                Some(refs(world.views.of_session(session).cloned()))
-            }),
-            MoType::ContainerView | MoType::ListView => {
+                Ok(Some(refs(world.views.of_session(session).cloned())))
+            }
+            (MoType::ContainerView | MoType::ListView, _) => {
                 world.views.property(obj, path, &world.inventory, self.is_stale)
             }
-            MoType::PropertyCollector => (path == "filter").then(|| {
+            (MoType::PropertyCollector, "filter") => {
                 let filters = world.collectors.filters_of(self.session.unwrap_or_default(), obj);
-                Some(refs(filters.into_iter()))
-            }),
-            MoType::PropertyFilter => world.collectors.filter_property(obj, path),
-            MoType::AuthorizationManager => crate::permission::property(path),
-            _ => return model::property(world, obj, path),
-        };
-        own.ok_or_else(|| NoSuchProperty { path: path.into() })
+                Ok(Some(refs(filters.into_iter())))
+            }
+            (MoType::PropertyFilter, _) => world.collectors.filter_property(obj, path),
+            (MoType::AuthorizationManager, _) => crate::permission::property(path),
+            (MoType::ViewManager | MoType::PropertyCollector, _) => no_such(path),
+            _ => model::property(world, obj, path),
+        }
     }
 
     /// The references that a property holds; none if it is unset.
     pub(crate) fn refs(&self, obj: &MoRef, path: &str) -> Result<Vec<MoRef>, NoSuchProperty> {
-        if path == "view" && !self.is_stale && matches!(obj.kind, MoType::ContainerView | MoType::ListView) {
+        if path == "view"
+            && !self.is_stale
+            && matches!(obj.kind, MoType::ContainerView | MoType::ListView)
+        {
             return Ok(self.world.views.members(obj).cloned().collect());
         }
         Ok(self.get(obj, path)?.map(|value| value.refs().cloned().collect()).unwrap_or_default())
     }
 
-    fn service_instance(&self, path: &str) -> Option<Option<Value>> {
+    fn service_instance(&self, path: &str) -> Found {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         let value = match first {
             "content" => Value::data(self.world.service.clone()),
@@ -63,15 +73,17 @@ impl Reading<'_> {
                     .with_field("multiHostSupported", &true)
                     .with_field("userShellAccessSupported", &false),
             )),
-            _ => return None,
+            _ => return no_such(path),
         };
-        Some(drill(value, rest))
+        Ok(drill(value, rest))
     }
 }
 
 /// Follows a dotted path into a value.
 fn drill(value: Value, path: &str) -> Option<Value> {
-    path.split('.').filter(|field| !field.is_empty()).try_fold(value, |value, field| value.get(field))
+    path.split('.')
+        .filter(|field| !field.is_empty())
+        .try_fold(value, |value, field| value.get(field))
 }
 
 fn refs(objects: impl Iterator<Item = MoRef>) -> Value {
@@ -82,9 +94,14 @@ fn refs(objects: impl Iterator<Item = MoRef>) -> Value {
 pub(crate) fn all_of(kind: &MoType) -> &'static [&'static str] {
     match kind {
         MoType::ServiceInstance => &["capability", "content", "serverClock"],
-        MoType::SessionManager => {
-            &["currentSession", "defaultLocale", "message", "messageLocaleList", "sessionList", "supportedLocaleList"]
-        }
+        MoType::SessionManager => &[
+            "currentSession",
+            "defaultLocale",
+            "message",
+            "messageLocaleList",
+            "sessionList",
+            "supportedLocaleList",
+        ],
         MoType::OptionManager => &["setting", "supportedOption"],
         MoType::ViewManager => &["viewList"],
         MoType::ContainerView => &["container", "recursive", "type", "view"],

@@ -19,17 +19,20 @@ pub(crate) fn body(bytes: impl Into<Bytes>) -> Body {
 pub(crate) fn status(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::default());
     *response.status_mut() = status;
-    match status {
-        StatusCode::METHOD_NOT_ALLOWED => drop(response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"))),
-        StatusCode::SERVICE_UNAVAILABLE => {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
-        }
-        _ => {}
-    }
+    let note = match status {
+        StatusCode::METHOD_NOT_ALLOWED => Some((ALLOW, HeaderValue::from_static("POST"))),
+        StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, HeaderValue::from_static("5"))),
+        _ => None,
+    };
+    response.headers_mut().extend(note);
     response
 }
 
-pub(crate) fn content(status: StatusCode, kind: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn content(
+    status: StatusCode,
+    kind: &'static str,
+    bytes: impl Into<Bytes>,
+) -> Response<Body> {
     let mut response = Response::new(body(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,6 +1,8 @@
 //! The search index: an object by its path, its identity or its address.
 
-use roost_vim_wire::methods::{FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild};
+use roost_vim_wire::methods::{
+    FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild,
+};
 use roost_vim_wire::types::GuestNicInfo;
 use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
 
@@ -28,7 +30,9 @@ pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option
                 (true, _) => "config.uuid",
                 (false, _) => "summary.hardware.uuid",
             };
-            let fits = |obj: &MoRef| text(world, obj, path).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&asked.uuid));
+            let fits = |obj: &MoRef| {
+                text(world, obj, path).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&asked.uuid))
+            };
             let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
             Ok(ReplyBody::of::<FindByUuid>(&found))
         }),
@@ -39,7 +43,8 @@ pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option
         }),
         FindByDnsName::NAME => decode(request).and_then(|asked: FindByDnsName| {
             let path = if asked.vm_search { "guest.hostName" } else { "name" };
-            let fits = |obj: &MoRef| text(world, obj, path).is_some_and(|name| name == asked.dns_name);
+            let fits =
+                |obj: &MoRef| text(world, obj, path).is_some_and(|name| name == asked.dns_name);
             let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
             Ok(ReplyBody::of::<FindByDnsName>(&found))
         }),
@@ -50,7 +55,9 @@ pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option
 /// The root folder is no part of a path: `/DC0/vm/web`.
 pub(crate) fn by_path(world: &World, path: &str) -> Option<MoRef> {
     let names = path.split('/').filter(|name| !name.is_empty());
-    names.into_iter().try_fold(world.service.root_folder.clone(), |place, name| child(world, &place, name))
+    names
+        .into_iter()
+        .try_fold(world.service.root_folder.clone(), |place, name| child(world, &place, name))
 }
 
 fn child(world: &World, place: &MoRef, name: &str) -> Option<MoRef> {
@@ -70,7 +77,8 @@ fn find(
     let kind = if is_vm { MoType::VirtualMachine } else { MoType::HostSystem };
     let is_within = |obj: &MoRef| {
         datacenter.is_none_or(|datacenter| {
-            std::iter::successors(Some(obj.clone()), |place| world.inventory.parent(place)).any(|at| at == *datacenter)
+            std::iter::successors(Some(obj.clone()), |place| world.inventory.parent(place))
+                .any(|at| at == *datacenter)
         })
     };
     Ok(world.inventory.of_kind(&kind).into_iter().find(|obj| fits(obj) && is_within(obj)))
@@ -88,5 +96,8 @@ fn has_address(world: &World, obj: &MoRef, ip: &str) -> bool {
     }
     let nics = model::property(world, obj, "guest.net").ok().flatten();
     text(world, obj, "guest.ipAddress").is_some_and(|own| own == ip)
-        || nics.iter().flat_map(Value::data_items::<GuestNicInfo>).any(|nic| nic.ip_address.iter().any(|own| own == ip))
+        || nics
+            .iter()
+            .flat_map(Value::data_items::<GuestNicInfo>)
+            .any(|nic| nic.ip_address.iter().any(|own| own == ip))
 }

@@ -10,7 +10,8 @@ pub(crate) fn content(options: &Options) -> ServiceContent {
     let product = options.product;
     let at = |kind: &str| manager(product, kind);
     let given = |kind: &str| Some(manager(product, kind));
-    let only_vcenter = |kind: &str| (product == Product::VirtualCenter).then(|| manager(product, kind));
+    let only_vcenter =
+        |kind: &str| (product == Product::VirtualCenter).then(|| manager(product, kind));
     ServiceContent {
         root_folder: root_folder(product),
         property_collector: at("PropertyCollector"),
@@ -50,9 +51,11 @@ pub(crate) fn root_folder(product: Product) -> MoRef {
 
 /// The one object of this kind, as the product names it.
 pub(crate) fn manager(product: Product, kind: &str) -> MoRef {
-    let id = MANAGERS.iter().find(|(name, ..)| *name == kind).map_or(kind, |(_, vcenter, host)| match product {
-        Product::VirtualCenter => vcenter,
-        Product::HostAgent => host,
+    let id = MANAGERS.iter().find(|(name, ..)| *name == kind).map_or(kind, |(_, vcenter, host)| {
+        match product {
+            Product::VirtualCenter => vcenter,
+            Product::HostAgent => host,
+        }
     });
     MoRef::new(MoType::from(kind), id)
 }
@@ -98,13 +101,26 @@ const MANAGERS: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn about(options: &Options) -> AboutInfo {
+    let about = about_product(options.product, &options.api_version);
+    let of_vcenter = options.product == Product::VirtualCenter;
+    AboutInfo { instance_uuid: of_vcenter.then(|| instance_uuid(options.seed)), ..about }
+}
+
+/// What any server of a product says about itself; a vCenter's hosts are one of the other product.
+pub(crate) fn about_product(product: Product, api_version: &str) -> AboutInfo {
     // "8.0.3.0" is the API of release 8.0.3.
-    let version = options.api_version.splitn(4, '.').take(3).collect::<Vec<_>>().join(".");
-    let (name, os_type, line, api_type, license) = match options.product {
-        Product::VirtualCenter => {
-            ("VMware vCenter Server", "linux-x64", "vpx", "VirtualCenter", "VMware VirtualCenter Server")
+    let version = api_version.splitn(4, '.').take(3).collect::<Vec<_>>().join(".");
+    let (name, os_type, line, api_type, license) = match product {
+        Product::VirtualCenter => (
+            "VMware vCenter Server",
+            "linux-x64",
+            "vpx",
+            "VirtualCenter",
+            "VMware VirtualCenter Server",
+        ),
+        Product::HostAgent => {
+            ("VMware ESXi", "vmnix-x86", "embeddedEsx", "HostAgent", "VMware ESX Server")
         }
-        Product::HostAgent => ("VMware ESXi", "vmnix-x86", "embeddedEsx", "HostAgent", "VMware ESX Server"),
     };
     AboutInfo {
         name: name.into(),
@@ -118,8 +134,8 @@ pub(crate) fn about(options: &Options) -> AboutInfo {
         os_type: os_type.into(),
         product_line_id: line.into(),
         api_type: api_type.into(),
-        api_version: options.api_version.clone(),
-        instance_uuid: (options.product == Product::VirtualCenter).then(|| instance_uuid(options.seed)),
+        api_version: api_version.into(),
+        instance_uuid: None,
         license_product_name: Some(license.into()),
         license_product_version: Some("8.0".into()),
     }
@@ -134,15 +150,17 @@ fn instance_uuid(seed: u64) -> String {
 /// The answer of `GET /sdk/vimServiceVersions.xml`.
 pub(crate) fn versions_xml(options: &Options) -> String {
     let own = &options.api_version;
-    let prior: String =
-        PRIOR_VERSIONS.iter().filter(|version| *version != own).map(|v| format!("<version>{v}</version>")).collect();
+    let known: Vec<&str> =
+        PRIOR_VERSIONS.iter().copied().filter(|version| version != own).collect();
+    let prior = known.join("</version><version>");
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<namespaces version=\"1.0\"><namespace><name>urn:vim25</name>\
-         <version>{own}</version><priorVersions>{prior}</priorVersions></namespace></namespaces>"
+         <version>{own}</version><priorVersions><version>{prior}</version></priorVersions></namespace></namespaces>"
     )
 }
 
-const PRIOR_VERSIONS: &[&str] = &["8.0.2.0", "8.0.1.0", "8.0.0.0", "7.0.3.0", "7.0.0.0", "6.7.3", "6.7", "6.5"];
+const PRIOR_VERSIONS: &[&str] =
+    &["8.0.2.0", "8.0.1.0", "8.0.0.0", "7.0.3.0", "7.0.0.0", "6.7.3", "6.7", "6.5"];
 
 #[cfg(test)]
 mod tests {
@@ -155,7 +173,10 @@ mod tests {
         assert_eq!(&*content.root_folder.id, "ha-folder-root");
         assert_eq!(content.about.api_type, "HostAgent");
         assert_eq!((content.custom_fields_manager, content.alarm_manager), (None, None));
-        assert!(!is_manager(Product::HostAgent, &manager(Product::VirtualCenter, "SessionManager")));
+        assert!(!is_manager(
+            Product::HostAgent,
+            &manager(Product::VirtualCenter, "SessionManager")
+        ));
         assert!(!is_manager(Product::HostAgent, &manager(Product::HostAgent, "AlarmManager")));
     }
 

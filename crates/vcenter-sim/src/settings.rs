@@ -9,6 +9,7 @@ use roost_vim_wire::{Array, Method, MoRef, MoType, Request, Value};
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::options::Options;
+use crate::property::{Found, no_such};
 use crate::session;
 use crate::world::World;
 
@@ -33,19 +34,23 @@ impl Settings {
 
     /// The setting of this name, or all below it when it ends with a dot.
     fn query(&self, name: &str) -> Vec<OptionValue> {
-        let fits = |key: &str| key == name || name.is_empty() || (name.ends_with('.') && key.starts_with(name));
+        let fits = |key: &str| {
+            key == name || name.is_empty() || (name.ends_with('.') && key.starts_with(name))
+        };
         let found = self.0.iter().filter(|(key, _)| fits(key));
-        found.map(|(key, value)| OptionValue { key: key.clone(), value: Some(value.clone()) }).collect()
+        found
+            .map(|(key, value)| OptionValue { key: key.clone(), value: Some(value.clone()) })
+            .collect()
     }
 
-    pub(crate) fn property(&self, path: &str) -> Option<Option<Value>> {
+    pub(crate) fn property(&self, path: &str) -> Found {
         match path {
             "setting" => {
                 let all = self.query("").into_iter().map(Value::data).collect();
-                Some(Some(Value::Array(Array::new("OptionValue", all))))
+                Ok(Some(Value::Array(Array::new("OptionValue", all))))
             }
-            "supportedOption" => Some(None),
-            _ => None,
+            "supportedOption" => Ok(None),
+            _ => no_such(path),
         }
     }
 }
@@ -71,7 +76,8 @@ fn query(request: &Request<'_>, world: &World) -> CallResult {
     let name = asked.name.unwrap_or_default();
     let found = world.settings.query(&name);
     if found.is_empty() {
-        let fault = Failure::of("InvalidName", format!("The name '{name}' is invalid.")).with("name", &name);
+        let fault = Failure::of("InvalidName", format!("The name '{name}' is invalid."))
+            .with("name", &name);
         return Err(fault);
     }
     Ok(ReplyBody::of::<QueryOptions>(&found))
@@ -84,7 +90,9 @@ fn update(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> Cal
     for option in &asked.changed_value {
         let Some(value) = &option.value else { return Err(Failure::invalid_argument(&option.key)) };
         if option.key == SESSION_TIMEOUT {
-            let Some(limit) = duration(value) else { return Err(Failure::invalid_argument(&option.key)) };
+            let Some(limit) = duration(value) else {
+                return Err(Failure::invalid_argument(&option.key));
+            };
             idle_limit = Some(limit);
         }
     }

@@ -52,7 +52,7 @@ impl Timers {
     }
 }
 
-const MAX_DELAY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const MAX_DELAY: Duration = Duration::from_hours(365 * 24);
 
 impl fmt::Debug for Timers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

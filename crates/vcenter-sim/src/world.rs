@@ -59,7 +59,11 @@ impl World {
     /// Whether this object exists for the holder of `session`.
     pub(crate) fn has(&self, obj: &MoRef, session: &str) -> bool {
         // What lives in one session does not exist in another.
-        if obj.id.strip_prefix("session[").is_some_and(|rest| rest.split(']').next() != Some(session)) {
+        if obj
+            .id
+            .strip_prefix("session[")
+            .is_some_and(|rest| rest.split(']').next() != Some(session))
+        {
             return false;
         }
         match obj.kind {
@@ -152,10 +156,11 @@ impl Shared {
         self.thumbprint.get().cloned()
     }
 
-    /// Only the first counts: a simulated server has one certificate.
-    pub(crate) fn set_thumbprint(&self, thumbprint: String) {
-        self.lock().inventory.host_thumbprint = Some(thumbprint.clone());
-        let _ = self.thumbprint.set(thumbprint);
+    /// Hosts show the certificate that the server shows. Only the first counts: a simulated server has one.
+    pub(crate) fn set_thumbprint(&self, thumbprint: &str) {
+        if self.thumbprint.set(thumbprint.into()).is_ok() {
+            self.with(|world| world.inventory.host_thumbprint = Some(thumbprint.into()));
+        }
     }
 
     /// Locks, runs `f`, then hands every change that the inventory recorded to the collectors and wakes those that wait.
@@ -168,7 +173,11 @@ impl Shared {
 
     /// Runs `f` on the world after `delay` of simulated time, unless the simulator is dropped. Timers of one instant run in
     /// the order they were set, so a seed replays exactly. May be called with the world locked.
-    pub(crate) fn after(&self, delay: Duration, f: impl FnOnce(&mut World, &Handle) + Send + 'static) {
+    pub(crate) fn after(
+        &self,
+        delay: Duration,
+        f: impl FnOnce(&mut World, &Handle) + Send + 'static,
+    ) {
         self.timers.set(delay, Box::new(f));
     }
 

@@ -1,4 +1,5 @@
 //! What an update costs: work that is counted, so that a slow machine changes nothing.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
@@ -28,7 +29,8 @@ async fn one_change_among_10000_vms_reads_one_property() {
     let lab = Lab::start(Options { vms: 10_000, standalone_hosts: 0, ..Options::default() }).await;
     let client = lab.login().await;
     let view = client.view("VirtualMachine").await;
-    let spec = PropertyFilterSpec::of_view(&view, vec![PropertySpec::new("VirtualMachine", NARROW)]);
+    let spec =
+        PropertyFilterSpec::of_view(&view, vec![PropertySpec::new("VirtualMachine", NARROW)]);
     let filter = CreateFilter { this: client.collector(), spec, partial_updates: false };
     client.call(filter).await.unwrap();
     let mut version = None;

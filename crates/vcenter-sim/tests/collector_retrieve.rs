@@ -1,17 +1,24 @@
 //! One-shot property reads.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
 use lab::{Client, Lab, folder, of_object, text};
 use roost_vcenter_sim::Options;
 use roost_vim_wire::methods::{
-    CancelRetrievePropertiesEx, ContinueRetrievePropertiesEx, CreatePropertyCollector, Fetch, RetrieveProperties,
-    RetrievePropertiesEx,
+    CancelRetrievePropertiesEx, ContinueRetrievePropertiesEx, CreatePropertyCollector, Fetch,
+    RetrieveProperties, RetrievePropertiesEx,
 };
-use roost_vim_wire::types::{ObjectSpec, PropertyFilterSpec, PropertySpec, RetrieveOptions, RetrieveResult, SelectionSpec};
+use roost_vim_wire::types::{
+    ObjectSpec, PropertyFilterSpec, PropertySpec, RetrieveOptions, RetrieveResult, SelectionSpec,
+};
 use roost_vim_wire::{Fault, MoRef, Value};
 
-async fn first_page(client: &Client, spec: PropertyFilterSpec, max: Option<i32>) -> Result<RetrieveResult, Fault> {
+async fn first_page(
+    client: &Client,
+    spec: PropertyFilterSpec,
+    max: Option<i32>,
+) -> Result<RetrieveResult, Fault> {
     let call = RetrievePropertiesEx {
         this: client.collector(),
         spec_set: vec![spec],
@@ -26,7 +33,10 @@ fn many() -> Options {
 
 async fn all_vms(client: &Client) -> PropertyFilterSpec {
     let view = client.view("VirtualMachine").await;
-    PropertyFilterSpec::of_view(&view, vec![PropertySpec::new("VirtualMachine", &["name", "runtime.powerState"])])
+    PropertyFilterSpec::of_view(
+        &view,
+        vec![PropertySpec::new("VirtualMachine", &["name", "runtime.powerState"])],
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,7 +67,10 @@ async fn a_client_may_ask_for_smaller_pages_but_not_for_larger_or_none() {
     assert_eq!(first_page(&client, spec.clone(), Some(7)).await.unwrap().objects.len(), 7);
     assert_eq!(first_page(&client, spec.clone(), Some(200)).await.unwrap().objects.len(), 100);
     for bad in [0, -1] {
-        assert_eq!(first_page(&client, spec.clone(), Some(bad)).await.unwrap_err().class, "InvalidArgument");
+        assert_eq!(
+            first_page(&client, spec.clone(), Some(bad)).await.unwrap_err().class,
+            "InvalidArgument"
+        );
     }
     let old = RetrieveProperties { this: client.collector(), spec_set: vec![spec] };
     assert_eq!(client.call(old).await.unwrap().len(), 250, "the old method has no pages");
@@ -112,7 +125,10 @@ async fn a_start_that_is_gone_fails_the_call_unless_it_is_to_be_reported() {
     let gone = folder("group-v999");
     let mut spec = of_object(&gone, &["name"]);
     let fault = client.read_all(spec.clone()).await.unwrap_err();
-    assert_eq!((fault.class.as_str(), fault.object("obj")), ("ManagedObjectNotFound", Some(gone.clone())));
+    assert_eq!(
+        (fault.class.as_str(), fault.object("obj")),
+        ("ManagedObjectNotFound", Some(gone.clone()))
+    );
     spec.report_missing_objects_in_results = Some(true);
     let objects = client.read_all(spec).await.unwrap();
     assert_eq!(objects[0].obj, gone);
@@ -134,7 +150,8 @@ async fn a_recursive_traversal_walks_up_to_the_root() {
         object_set: vec![start],
         ..PropertyFilterSpec::default()
     };
-    let names: Vec<_> = client.read_all(spec).await.unwrap().iter().map(|object| text(object, "name")).collect();
+    let names: Vec<_> =
+        client.read_all(spec).await.unwrap().iter().map(|object| text(object, "name")).collect();
     assert_eq!(names, ["DC0_H0_VM0", "vm", "DC0", "Datacenters"]);
 }
 
@@ -150,7 +167,12 @@ async fn a_recursive_traversal_walks_down_and_finds_each_object_once() {
     };
     // VMs are reached through their folder, their pool and their host.
     let select_set = vec![
-        named("children", "Folder", "childEntity", &["children", "vms", "hosts", "pool", "of host"]),
+        named(
+            "children",
+            "Folder",
+            "childEntity",
+            &["children", "vms", "hosts", "pool", "of host"],
+        ),
         named("vms", "Datacenter", "vmFolder", &["children"]),
         named("hosts", "Datacenter", "hostFolder", &["children"]),
         named("pool", "ComputeResource", "resourcePool", &["of pool"]),
@@ -158,13 +180,15 @@ async fn a_recursive_traversal_walks_down_and_finds_each_object_once() {
         named("of host", "ComputeResource", "host", &["on host"]),
         named("on host", "HostSystem", "vm", &[]),
     ];
-    let start = ObjectSpec { obj: client.content.root_folder.clone(), skip: Some(true), select_set };
+    let start =
+        ObjectSpec { obj: client.content.root_folder.clone(), skip: Some(true), select_set };
     let spec = PropertyFilterSpec {
         prop_set: vec![PropertySpec::new("VirtualMachine", &["name"])],
         object_set: vec![start],
         ..PropertyFilterSpec::default()
     };
-    let mut names: Vec<_> = client.read_all(spec).await.unwrap().iter().map(|object| text(object, "name")).collect();
+    let mut names: Vec<_> =
+        client.read_all(spec).await.unwrap().iter().map(|object| text(object, "name")).collect();
     names.sort();
     assert_eq!(names, ["DC0_C0_RP0_VM0", "DC0_C0_RP0_VM1", "DC0_H0_VM0", "DC0_H0_VM1"]);
 }

@@ -1,11 +1,12 @@
 //! Views, and filters that look at them.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
 use lab::{Client, Lab, folder, session_manager};
 use roost_vim_wire::methods::{
-    CreateFilter, CreateListView, CreatePropertyCollector, DestroyView, Logout, ModifyListView, MoveIntoFolderTask,
-    ResetListView, WaitForUpdatesEx,
+    CreateFilter, CreateListView, CreatePropertyCollector, DestroyView, Logout, ModifyListView,
+    MoveIntoFolderTask, ResetListView, WaitForUpdatesEx,
 };
 use roost_vim_wire::types::{PropertyFilterSpec, PropertySpec, UpdateSet, WaitOptions};
 use roost_vim_wire::{MoRef, MoType};
@@ -29,9 +30,14 @@ struct Names {
 
 impl Names {
     async fn of(client: &Client, view: &MoRef) -> Self {
-        let collector = client.call(CreatePropertyCollector { this: client.collector() }).await.unwrap();
-        let spec = PropertyFilterSpec::of_view(view, vec![PropertySpec::new("ManagedEntity", &["name"])]);
-        client.call(CreateFilter { this: collector.clone(), spec, partial_updates: false }).await.unwrap();
+        let collector =
+            client.call(CreatePropertyCollector { this: client.collector() }).await.unwrap();
+        let spec =
+            PropertyFilterSpec::of_view(view, vec![PropertySpec::new("ManagedEntity", &["name"])]);
+        client
+            .call(CreateFilter { this: collector.clone(), spec, partial_updates: false })
+            .await
+            .unwrap();
         let mut names = Self { client: client.clone(), collector, version: None };
         names.news().await;
         names
@@ -43,7 +49,9 @@ impl Names {
             version: self.version.clone(),
             options: Some(WaitOptions { max_wait_seconds: Some(0), max_object_updates: None }),
         };
-        let Some(UpdateSet { version, filter_set, truncated }) = self.client.call(call).await.unwrap() else {
+        let Some(UpdateSet { version, filter_set, truncated }) =
+            self.client.call(call).await.unwrap()
+        else {
             return Vec::new();
         };
         assert_eq!(truncated, None);
@@ -81,7 +89,10 @@ async fn a_container_view_shows_what_is_below_its_container() {
     assert_eq!(below("/DC0/host/DC0_C0/Resources", "VirtualMachine", false).await, &all[..2]);
     assert_eq!(below("/DC0/host/DC0_H0/DC0_H0", "VirtualMachine", true).await, &all[2..]);
     assert_eq!(below("/DC0/host", "ComputeResource", true).await, ["DC0_C0", "DC0_H0"]);
-    assert_eq!(below("/DC0/host", "HostSystem", true).await, ["DC0_C0_H0", "DC0_C0_H1", "DC0_C0_H2", "DC0_H0"]);
+    assert_eq!(
+        below("/DC0/host", "HostSystem", true).await,
+        ["DC0_C0_H0", "DC0_C0_H1", "DC0_C0_H2", "DC0_H0"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +102,10 @@ async fn only_containers_can_be_viewed() {
     for path in ["/DC0/vm/DC0_H0_VM0", "/DC0/datastore/LocalDS_0"] {
         let container = client.find(path).await;
         let fault = client.view_below(&container, &["VirtualMachine"], true).await.unwrap_err();
-        assert_eq!((fault.class.as_str(), fault.text("invalidProperty")), ("InvalidArgument", Some("container")));
+        assert_eq!(
+            (fault.class.as_str(), fault.text("invalidProperty")),
+            ("InvalidArgument", Some("container"))
+        );
     }
     let fault = client.view_below(&folder("group-v999"), &[], true).await.unwrap_err();
     assert_eq!(fault.class, "ManagedObjectNotFound");
@@ -113,12 +127,18 @@ async fn a_container_view_follows_the_inventory_without_re_entering_anything() {
     assert_eq!(flat.news().await, news(&[("enter", &outer)]));
 
     let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
-    let task = client.call(MoveIntoFolderTask { this: inner.clone(), list: vec![vm.clone()] }).await.unwrap();
+    let task = client
+        .call(MoveIntoFolderTask { this: inner.clone(), list: vec![vm.clone()] })
+        .await
+        .unwrap();
     client.finish(&task).await.unwrap();
     assert_eq!(all.news().await, [], "it is below as before");
     assert_eq!(flat.news().await, news(&[("leave", &vm)]));
 
-    let task = client.call(MoveIntoFolderTask { this: root.clone(), list: vec![inner.clone()] }).await.unwrap();
+    let task = client
+        .call(MoveIntoFolderTask { this: root.clone(), list: vec![inner.clone()] })
+        .await
+        .unwrap();
     client.finish(&task).await.unwrap();
     assert_eq!(all.news().await, []);
     assert_eq!(flat.news().await, news(&[("enter", &inner)]));
@@ -131,7 +151,8 @@ async fn a_container_view_follows_the_inventory_without_re_entering_anything() {
 async fn a_list_view_holds_what_it_is_told_to() {
     let lab = Lab::default().await;
     let client = lab.login().await;
-    let (one, two) = (client.find("/DC0/vm/DC0_H0_VM0").await, client.find("/DC0/vm/DC0_H0_VM1").await);
+    let (one, two) =
+        (client.find("/DC0/vm/DC0_H0_VM0").await, client.find("/DC0/vm/DC0_H0_VM1").await);
     let view = list_view(&client, &[&one]).await;
     let mut names = Names::of(&client, &view).await;
     let gone = MoRef::vm("vm-999");
@@ -140,13 +161,17 @@ async fn a_list_view_holds_what_it_is_told_to() {
         add: add.iter().map(|obj| (*obj).clone()).collect(),
         remove: remove.iter().map(|obj| (*obj).clone()).collect(),
     };
-    assert_eq!(client.call(modify(&[&two, &gone], &[])).await.unwrap(), std::slice::from_ref(&gone));
+    assert_eq!(
+        client.call(modify(&[&two, &gone], &[])).await.unwrap(),
+        std::slice::from_ref(&gone)
+    );
     assert_eq!(names.news().await, news(&[("enter", &two)]));
     client.call(modify(&[&one, &two], &[])).await.unwrap();
     assert_eq!(names.news().await, [], "they are in it already");
     client.call(modify(&[], &[&one])).await.unwrap();
     assert_eq!(names.news().await, news(&[("leave", &one)]));
-    let reset = ResetListView { this: view.clone(), obj: vec![one.clone(), two.clone(), gone.clone()] };
+    let reset =
+        ResetListView { this: view.clone(), obj: vec![one.clone(), two.clone(), gone.clone()] };
     assert_eq!(client.call(reset).await.unwrap(), [gone.clone()]);
     assert_eq!(names.news().await, news(&[("enter", &one)]), "who stays does not enter again");
     assert_eq!(members(&client, &view).await, [one, two]);
@@ -194,7 +219,10 @@ async fn views_can_be_destroyed_and_die_with_their_session() {
     let mut names = Names::of(&client, &view).await;
     client.call(DestroyView { this: view.clone() }).await.unwrap();
     assert!(names.news().await.iter().all(|(kind, _)| kind == "leave"));
-    assert_eq!(client.call(DestroyView { this: view }).await.unwrap_err().class, "ManagedObjectNotFound");
+    assert_eq!(
+        client.call(DestroyView { this: view }).await.unwrap_err().class,
+        "ManagedObjectNotFound"
+    );
     client.call(Logout { this: session_manager(&client) }).await.unwrap();
     let counters = lab.vcenter.counters();
     assert_eq!((counters.open_views, counters.open_collectors, counters.open_filters), (0, 0, 0));

@@ -1,4 +1,5 @@
 //! Calls that make no sense, and the plain HTTP around the ones that do.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
@@ -14,7 +15,9 @@ use roost_vim_wire::{MoRef, encode_request};
 async fn what_is_no_call_is_a_fault_and_never_a_panic() {
     let lab = Lab::default().await;
     let client = lab.login().await;
-    let cut = String::from_utf8(encode_request(&CurrentTime { this: MoRef::service_instance() }, None)).unwrap();
+    let cut =
+        String::from_utf8(encode_request(&CurrentTime { this: MoRef::service_instance() }, None))
+            .unwrap();
     let bodies = [
         "",
         "hello",
@@ -44,10 +47,19 @@ async fn an_unknown_method_and_an_unknown_object_are_told_apart() {
     assert_eq!(response.status(), 500);
     let text = response.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8_lossy(&text);
-    assert!(text.contains("xsi:type=\"MethodNotFound\"") && text.contains("<method>Frobnicate</method>"), "{text}");
-    let fault = client.call(PowerOnVmTask { this: MoRef::vm("vm-999"), host: None }).await.unwrap_err();
-    assert_eq!((fault.class.as_str(), fault.object("obj")), ("ManagedObjectNotFound", Some(MoRef::vm("vm-999"))));
-    let fault = client.call(PowerOnVmTask { this: folder("group-d1"), host: None }).await.unwrap_err();
+    assert!(
+        text.contains("xsi:type=\"MethodNotFound\"")
+            && text.contains("<method>Frobnicate</method>"),
+        "{text}"
+    );
+    let fault =
+        client.call(PowerOnVmTask { this: MoRef::vm("vm-999"), host: None }).await.unwrap_err();
+    assert_eq!(
+        (fault.class.as_str(), fault.object("obj")),
+        ("ManagedObjectNotFound", Some(MoRef::vm("vm-999")))
+    );
+    let fault =
+        client.call(PowerOnVmTask { this: folder("group-d1"), host: None }).await.unwrap_err();
     assert_eq!(fault.class, "MethodNotFound", "a folder cannot be powered on");
     let fault = client.call(CurrentTime { this: folder("group-d1") }).await.unwrap_err();
     assert_eq!(fault.class, "MethodNotFound");
@@ -62,7 +74,11 @@ async fn only_posts_reach_the_sdk() {
     assert_eq!(status, 200);
     assert!(body.contains("<name>urn:vim25</name><version>8.0.3.0</version>"), "{body}");
     assert_eq!(client.http("GET", "/", "").await.unwrap().0, 404);
-    assert_eq!(client.http("GET", "/roost/control/counters", "").await.unwrap().0, 404, "off unless asked for");
+    assert_eq!(
+        client.http("GET", "/roost/control/counters", "").await.unwrap().0,
+        404,
+        "off unless asked for"
+    );
     let (status, body) = client.http("GET", "/about", "").await.unwrap();
     assert!(status == 200 && body.contains("CloneVM_Task"));
 }
@@ -72,7 +88,10 @@ async fn large_answers_are_compressed_for_clients_that_take_it() {
     let lab = Lab::start(Options { vms: 200, ..Options::default() }).await;
     let client = lab.login().await;
     let view = client.view("VirtualMachine").await;
-    let spec = PropertyFilterSpec::of_view(&view, vec![PropertySpec::new("VirtualMachine", &["name", "parent"])]);
+    let spec = PropertyFilterSpec::of_view(
+        &view,
+        vec![PropertySpec::new("VirtualMachine", &["name", "parent"])],
+    );
     let options = RetrieveOptions::default();
     let call = RetrievePropertiesEx { this: client.collector(), spec_set: vec![spec], options };
     let answer = |encoding: &'static str, body: Vec<u8>| {

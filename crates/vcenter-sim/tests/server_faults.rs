@@ -1,4 +1,5 @@
 //! Faults by rule, seen from the client's side.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
@@ -26,7 +27,8 @@ async fn a_call_is_refused_with_the_fault_of_the_rule() {
     let lab = Lab::default().await;
     let client = lab.login().await;
     let fault = Fault::of("NoDiskSpace").with("datastore", &"LocalDS_0".to_owned());
-    let rule = Rule::new("CurrentTime", Action::Fault(LocalizedMethodFault::new(fault, "full"))).when(When::Nth(2));
+    let rule = Rule::new("CurrentTime", Action::Fault(LocalizedMethodFault::new(fault, "full")))
+        .when(When::Nth(2));
     let id = lab.vcenter.faults().add(rule);
     client.call(ask()).await.unwrap();
     let fault = client.call(ask()).await.unwrap_err();
@@ -44,7 +46,9 @@ async fn a_rule_can_name_an_object_by_id_name_or_the_name_it_will_have() {
     let parent = client.find("/DC0/vm").await;
     let refuse = |object: &str| {
         lab.vcenter.faults().clear();
-        lab.vcenter.faults().add(Rule::new("*", Action::fault("Timedout", "too slow")).object(object));
+        lab.vcenter
+            .faults()
+            .add(Rule::new("*", Action::fault("Timedout", "too slow")).object(object));
     };
     let rename = || RenameTask { this: vm.clone(), new_name: "DC0_H0_VM0".into() };
     for object in [&*vm.id, "DC0_H0_VM?"] {
@@ -58,7 +62,11 @@ async fn a_rule_can_name_an_object_by_id_name_or_the_name_it_will_have() {
     client.call(named("other")).await.unwrap();
     refuse("DC0_H0_VM0");
     let start = StartProgramInGuest { this: MoRef::vm("x"), vm, ..StartProgramInGuest::default() };
-    assert_eq!(client.call(start).await.unwrap_err().class, "Timedout", "the VM that a guest call is about");
+    assert_eq!(
+        client.call(start).await.unwrap_err().class,
+        "Timedout",
+        "the VM that a guest call is about"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,7 +94,9 @@ async fn a_cut_connection_leaves_open_whether_the_call_was_carried_out() {
     let lab = Lab::default().await;
     let client = lab.login().await;
     let parent = client.find("/DC0/vm").await;
-    for (action, name, is_done) in [(Action::CutBefore, "before", false), (Action::CutAfter, "after", true)] {
+    for (action, name, is_done) in
+        [(Action::CutBefore, "before", false), (Action::CutAfter, "after", true)]
+    {
         lab.vcenter.faults().add(Rule::new("CreateFolder", action).once());
         let call = CreateFolder { this: parent.clone(), name: name.into() };
         assert_eq!(client.try_call(call).await.unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -106,11 +116,16 @@ async fn a_delayed_call_is_carried_out_late_and_a_late_answer_was_carried_out_at
         lab.vcenter.faults().add(Rule::new("CreateFolder", action).once());
         let start = Instant::now();
         let call = tokio::spawn({
-            let (client, call) = (client.clone(), CreateFolder { this: parent.clone(), name: name.into() });
+            let (client, call) =
+                (client.clone(), CreateFolder { this: parent.clone(), name: name.into() });
             async move { client.call(call).await }
         });
         sleep(minute / 2).await;
-        assert_eq!(folder_names(&client).await.contains(&name.to_owned()), is_there_meanwhile, "{name}");
+        assert_eq!(
+            folder_names(&client).await.contains(&name.to_owned()),
+            is_there_meanwhile,
+            "{name}"
+        );
         call.await.unwrap().unwrap();
         assert_eq!(start.elapsed(), minute);
         assert!(folder_names(&client).await.contains(&name.to_owned()));
@@ -137,7 +152,13 @@ async fn a_restart_cuts_everybody_off_and_keeps_the_inventory() {
         let client = other.clone();
         let this = client.collector();
         async move {
-            client.try_call(roost_vim_wire::methods::WaitForUpdatesEx { this, version: None, options: None }).await
+            client
+                .try_call(roost_vim_wire::methods::WaitForUpdatesEx {
+                    this,
+                    version: None,
+                    options: None,
+                })
+                .await
         }
     });
     sleep(Duration::from_secs(1)).await;
@@ -165,8 +186,14 @@ async fn lists_can_be_empty_or_of_earlier() {
     let stale = lab.vcenter.faults().add(Rule::new("RetrieveProperties*", Action::StaleList));
     let added = client.create_folder(&parent, "new").await;
     let view = client.view("Folder").await;
-    assert!(!client.names(&view, "Folder").await.contains(&"new".to_owned()), "as it was when the rule was made");
-    let direct = PropertyFilterSpec { prop_set: vec![PropertySpec::new("Folder", &["name"])], ..lab::of_object(&added, &[]) };
+    assert!(
+        !client.names(&view, "Folder").await.contains(&"new".to_owned()),
+        "as it was when the rule was made"
+    );
+    let direct = PropertyFilterSpec {
+        prop_set: vec![PropertySpec::new("Folder", &["name"])],
+        ..lab::of_object(&added, &[])
+    };
     assert_eq!(client.read_all(direct).await.unwrap_err().class, "ManagedObjectNotFound");
     lab.vcenter.faults().remove(stale);
     assert!(client.names(&view, "Folder").await.contains(&"new".to_owned()));
@@ -180,7 +207,9 @@ async fn a_task_fails_while_its_call_succeeds() {
     let lab = Lab::default().await;
     let client = lab.login().await;
     let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
-    lab.vcenter.faults().add(Rule::new("Rename_Task", Action::fail_task("InsufficientResourcesFault", "full")).once());
+    lab.vcenter.faults().add(
+        Rule::new("Rename_Task", Action::fail_task("InsufficientResourcesFault", "full")).once(),
+    );
     let rename = || RenameTask { this: vm.clone(), new_name: "renamed".into() };
     let task = client.call(rename()).await.unwrap();
     assert_eq!(client.finish(&task).await.unwrap_err().class, "InsufficientResourcesFault");

@@ -1,10 +1,12 @@
 //! Privileges that are taken away.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
 use lab::{Client, Lab, of_object};
 use roost_vim_wire::methods::{
-    CloneVmTask, CreateFilter, CreateFolder, HasPrivilegeOnEntities, PowerOffVmTask, ReconfigVmTask, WaitForUpdatesEx,
+    CloneVmTask, CreateFilter, CreateFolder, HasPrivilegeOnEntities, PowerOffVmTask,
+    ReconfigVmTask, WaitForUpdatesEx,
 };
 use roost_vim_wire::types::{VirtualMachineCloneSpec, VirtualMachineConfigSpec, WaitOptions};
 use roost_vim_wire::{Fault, MoRef};
@@ -48,8 +50,10 @@ async fn a_clone_needs_privileges_on_all_that_it_touches() {
     let lab = Lab::default().await;
     let client = lab.login().await;
     let (vm, folder) = (client.find("/DC0/vm/DC0_H0_VM0").await, client.find("/DC0/vm").await);
-    let (pool, datastore) =
-        (client.find("/DC0/host/DC0_C0/Resources").await, client.find("/DC0/datastore/LocalDS_0").await);
+    let (pool, datastore) = (
+        client.find("/DC0/host/DC0_C0/Resources").await,
+        client.find("/DC0/datastore/LocalDS_0").await,
+    );
     let mut spec = VirtualMachineCloneSpec::default();
     spec.location.pool = Some(pool.clone());
     spec.location.datastore = Some(datastore.clone());
@@ -75,8 +79,12 @@ async fn a_reconfiguration_needs_what_its_fields_need() {
     let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
     lab.vcenter.deny("VirtualMachine.Config.Annotation", None);
     let change = |spec| ReconfigVmTask { this: vm.clone(), spec };
-    let annotate = VirtualMachineConfigSpec { annotation: Some("x".into()), ..VirtualMachineConfigSpec::default() };
-    let rename = VirtualMachineConfigSpec { name: Some("y".into()), ..VirtualMachineConfigSpec::default() };
+    let annotate = VirtualMachineConfigSpec {
+        annotation: Some("x".into()),
+        ..VirtualMachineConfigSpec::default()
+    };
+    let rename =
+        VirtualMachineConfigSpec { name: Some("y".into()), ..VirtualMachineConfigSpec::default() };
     assert_eq!(client.call(change(annotate)).await.unwrap_err().class, "NoPermission");
     assert!(client.call(change(rename)).await.is_ok());
 }
@@ -86,38 +94,52 @@ async fn what_may_not_be_read_is_missing_and_not_an_error() {
     let lab = Lab::default().await;
     let client = lab.login().await;
     let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
-    let filter = CreateFilter { this: client.collector(), spec: of_object(&vm, &["name"]), partial_updates: false };
+    let filter = CreateFilter {
+        this: client.collector(),
+        spec: of_object(&vm, &["name"]),
+        partial_updates: false,
+    };
     client.call(filter).await.unwrap();
     lab.vcenter.deny("System.Read", Some(vm.clone()));
     let objects = client.read_all(of_object(&vm, &["name", "parent"])).await.unwrap();
-    let missing: Vec<_> = objects[0].missing_set.iter().map(|missing| missing.path.as_str()).collect();
+    let missing: Vec<_> =
+        objects[0].missing_set.iter().map(|missing| missing.path.as_str()).collect();
     assert_eq!((missing, objects[0].prop_set.len()), (vec!["name", "parent"], 0));
-    assert_eq!(denied(&objects[0].missing_set[0].fault.fault), ("NoPermission", Some("System.Read"), Some(vm.clone())));
+    assert_eq!(
+        denied(&objects[0].missing_set[0].fault.fault),
+        ("NoPermission", Some("System.Read"), Some(vm.clone()))
+    );
     let wait = WaitForUpdatesEx {
         this: client.collector(),
         version: None,
         options: Some(WaitOptions { max_wait_seconds: Some(0), max_object_updates: None }),
     };
-    let update = client.call(wait).await.unwrap().unwrap().filter_set.remove(0).object_set.remove(0);
-    assert_eq!((update.change_set.len(), update.missing_set[0].fault.fault.class.as_str()), (0, "NoPermission"));
+    let update =
+        client.call(wait).await.unwrap().unwrap().filter_set.remove(0).object_set.remove(0);
+    assert_eq!(
+        (update.change_set.len(), update.missing_set[0].fault.fault.class.as_str()),
+        (0, "NoPermission")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn privileges_can_be_asked_for() {
     let lab = Lab::default().await;
     let client = lab.login().await;
-    let (vm, folder) = (client.find("/DC0/vm/DC0_H0_VM0").await, client.find("/DC0/vm").await);
+    let (host, folder) = (client.find("/DC0/host").await, client.find("/DC0/vm").await);
     lab.vcenter.deny("Folder.Create", Some(folder.clone()));
     let asked = HasPrivilegeOnEntities {
         this: client.content.authorization_manager.clone().unwrap(),
-        entity: vec![vm, folder.clone()],
+        entity: vec![host, folder.clone()],
         session_id: client.session.key.clone(),
         priv_id: vec!["Folder.Create".into(), "Folder.Delete".into()],
     };
     let answers = client.call(asked).await.unwrap();
     let granted: Vec<Vec<bool>> = answers
         .iter()
-        .map(|entity| entity.priv_availability.iter().map(|privilege| privilege.is_granted).collect())
+        .map(|entity| {
+            entity.priv_availability.iter().map(|privilege| privilege.is_granted).collect()
+        })
         .collect();
     assert_eq!(granted, [[true, true], [false, true]]);
     let create = CreateFolder { this: folder, name: "x".into() };

@@ -1,4 +1,5 @@
 //! The search index.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
@@ -72,7 +73,10 @@ async fn vms_and_hosts_are_found_by_their_identity() {
     let bios = text(vm.clone(), "config.uuid").await;
     let instance = text(vm.clone(), "config.instanceUuid").await;
     assert_eq!(client.call(find(&bios, true, None)).await.unwrap(), Some(vm.clone()));
-    assert_eq!(client.call(find(&bios.to_uppercase(), true, Some(false))).await.unwrap(), Some(vm.clone()));
+    assert_eq!(
+        client.call(find(&bios.to_uppercase(), true, Some(false))).await.unwrap(),
+        Some(vm.clone())
+    );
     assert_eq!(client.call(find(&instance, true, Some(true))).await.unwrap(), Some(vm.clone()));
     assert_eq!(client.call(find(&instance, true, None)).await.unwrap(), None);
     assert_eq!(client.call(find(&bios, false, None)).await.unwrap(), None);

@@ -1,4 +1,5 @@
 //! Sessions: how they begin, how they end, and how their end shows.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
 mod lab;
 
@@ -7,8 +8,9 @@ use std::time::Duration;
 use lab::{Client, Lab, of_object, session_manager};
 use roost_vcenter_sim::{Credentials, Options, Product};
 use roost_vim_wire::methods::{
-    AcquireGenericServiceTicket, CreateFilter, CreatePropertyCollector, CurrentTime, Fetch, Logout, QueryOptions,
-    RetrievePropertiesEx, RetrieveServiceContent, SessionIsActive, TerminateSession, UpdateOptions, WaitForUpdatesEx,
+    AcquireGenericServiceTicket, CreateFilter, CreatePropertyCollector, CurrentTime, Fetch, Logout,
+    QueryOptions, RetrievePropertiesEx, RetrieveServiceContent, SessionIsActive, TerminateSession,
+    UpdateOptions, WaitForUpdatesEx,
 };
 use roost_vim_wire::types::{
     OptionValue, RetrieveOptions, SessionManagerHttpServiceRequestSpec, UserSession, WaitOptions,
@@ -31,8 +33,14 @@ async fn the_service_content_needs_no_session_and_names_the_product() {
         assert_eq!(&*lab.content.property_collector.id, collector);
         assert_eq!(&*lab.content.root_folder.id, root);
         let client = lab.login().await;
-        let content = client.call(Fetch { this: MoRef::service_instance(), prop: "content".into() }).await.unwrap();
-        assert_eq!(content.unwrap().get("rootFolder"), Some(Value::Ref(lab.content.root_folder.clone())));
+        let content = client
+            .call(Fetch { this: MoRef::service_instance(), prop: "content".into() })
+            .await
+            .unwrap();
+        assert_eq!(
+            content.unwrap().get("rootFolder"),
+            Some(Value::Ref(lab.content.root_folder.clone()))
+        );
     }
 }
 
@@ -42,11 +50,17 @@ async fn a_session_begins_with_login_and_ends_with_logout() {
     assert_eq!(now(&lab.anonymous()).await.unwrap_err().class, "NotAuthenticated");
     let client = lab.login().await;
     assert_eq!(client.session.user_name, "user");
-    assert!(!client.cookie.as_ref().unwrap().contains(&client.session.key), "the cookie is another secret");
+    assert!(
+        !client.cookie.as_ref().unwrap().contains(&client.session.key),
+        "the cookie is another secret"
+    );
     assert!(now(&client).await.is_ok());
     client.call(Logout { this: session_manager(&client) }).await.unwrap();
     let fault = now(&client).await.unwrap_err();
-    assert_eq!((fault.class.as_str(), fault.text("privilegeId")), ("NotAuthenticated", Some("System.View")));
+    assert_eq!(
+        (fault.class.as_str(), fault.text("privilegeId")),
+        ("NotAuthenticated", Some("System.View"))
+    );
     assert_eq!(lab.vcenter.counters().open_sessions, 0);
 }
 
@@ -59,7 +73,10 @@ async fn bad_credentials_are_refused() {
     }
     let only = Credentials { user: "roost".into(), password: "secret".into() };
     let lab = Lab::start(Options { credentials: Some(only), ..Options::default() }).await;
-    assert_eq!(lab.anonymous().log_in("roost", "Secret").await.unwrap_err().fault.class, "InvalidLogin");
+    assert_eq!(
+        lab.anonymous().log_in("roost", "Secret").await.unwrap_err().fault.class,
+        "InvalidLogin"
+    );
     assert!(lab.anonymous().log_in("roost", "secret").await.is_ok());
     assert_eq!((lab.vcenter.counters().logins, lab.vcenter.counters().failed_logins), (1, 1));
 }
@@ -70,7 +87,10 @@ async fn a_login_with_the_cookie_of_a_live_session_is_refused() {
     let mut client = lab.login().await;
     assert_eq!(client.log_in("user", "pass").await.unwrap_err().fault.class, "InvalidLogin");
     lab.vcenter.expire_sessions();
-    assert!(client.log_in("user", "pass").await.is_ok(), "the cookie of a dead session does no harm");
+    assert!(
+        client.log_in("user", "pass").await.is_ok(),
+        "the cookie of a dead session does no harm"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,7 +115,8 @@ async fn the_idle_limit_is_an_option_that_clients_can_change() {
     let client = lab.login().await;
     let this = lab.content.setting.clone().unwrap();
     let name = "config.vmacore.soap.sessionTimeout".to_owned();
-    let before = client.call(QueryOptions { this: this.clone(), name: Some(name.clone()) }).await.unwrap();
+    let before =
+        client.call(QueryOptions { this: this.clone(), name: Some(name.clone()) }).await.unwrap();
     assert_eq!(before[0].value, Some(Value::Int(30)));
     let changed = OptionValue::text(name, "2s");
     client.call(UpdateOptions { this: this.clone(), changed_value: vec![changed] }).await.unwrap();
@@ -112,7 +133,8 @@ async fn an_expired_session_shows_its_four_shapes() {
     let lab = Lab::default().await;
     let mut client = lab.login().await;
     let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
-    let collector = client.call(CreatePropertyCollector { this: client.collector() }).await.unwrap();
+    let collector =
+        client.call(CreatePropertyCollector { this: client.collector() }).await.unwrap();
     let view = client.view("VirtualMachine").await;
     lab.vcenter.expire_sessions();
 
@@ -121,7 +143,11 @@ async fn an_expired_session_shows_its_four_shapes() {
     let options = Some(WaitOptions { max_wait_seconds: Some(0), max_object_updates: None });
     let wait = WaitForUpdatesEx { this: client.collector(), version: None, options };
     assert_eq!(client.call(wait).await.unwrap_err().class, "NotAuthenticated");
-    let filter = CreateFilter { this: client.collector(), spec: of_object(&vm, &["name"]), partial_updates: false };
+    let filter = CreateFilter {
+        this: client.collector(),
+        spec: of_object(&vm, &["name"]),
+        partial_updates: false,
+    };
     assert_eq!(client.call(filter).await.unwrap_err().class, "NotAuthenticated");
 
     // A property read succeeds and holds nothing.
@@ -132,12 +158,16 @@ async fn an_expired_session_shows_its_four_shapes() {
     };
     let objects = client.call(read).await.unwrap().unwrap().objects;
     assert_eq!((&objects[0].obj, objects[0].prop_set.len()), (&vm, 0));
-    let missing: Vec<_> =
-        objects[0].missing_set.iter().map(|missing| (missing.path.as_str(), missing.fault.fault.class.as_str())).collect();
+    let missing: Vec<_> = objects[0]
+        .missing_set
+        .iter()
+        .map(|missing| (missing.path.as_str(), missing.fault.fault.class.as_str()))
+        .collect();
     assert_eq!(missing, [("name", "NotAuthenticated"), ("runtime.powerState", "NotAuthenticated")]);
 
     // Files.
-    let (status, _) = client.http("GET", "/folder/x?dcPath=DC0&dsName=LocalDS_0", "").await.unwrap();
+    let (status, _) =
+        client.http("GET", "/folder/x?dcPath=DC0&dsName=LocalDS_0", "").await.unwrap();
     assert_eq!(status, 401);
     let (status, _) = client.http("GET", "/guestFile?id=1&token=gone", "").await.unwrap();
     assert_eq!(status, 401);
@@ -148,7 +178,10 @@ async fn an_expired_session_shows_its_four_shapes() {
     client.log_in("user", "pass").await.unwrap();
     assert!(collector.id.starts_with(&format!("session[{old}]")), "{collector}");
     let fault = client.call(CreatePropertyCollector { this: collector.clone() }).await.unwrap_err();
-    assert_eq!((fault.class.as_str(), fault.object("obj")), ("ManagedObjectNotFound", Some(collector)));
+    assert_eq!(
+        (fault.class.as_str(), fault.object("obj")),
+        ("ManagedObjectNotFound", Some(collector))
+    );
     let fault = client.call(roost_vim_wire::methods::DestroyView { this: view }).await.unwrap_err();
     assert_eq!(fault.class, "ManagedObjectNotFound");
 }
@@ -227,7 +260,8 @@ async fn without_a_session_only_what_is_open_to_all_can_be_read() {
     let lab = Lab::default().await;
     let client = lab.anonymous();
     let this = session_manager(&client);
-    let locale = client.call(Fetch { this: this.clone(), prop: "defaultLocale".into() }).await.unwrap();
+    let locale =
+        client.call(Fetch { this: this.clone(), prop: "defaultLocale".into() }).await.unwrap();
     assert_eq!(locale, Some(Value::string("en")));
     assert_eq!(client.property(&this, "currentSession").await, None);
     let folder = Fetch { this: client.content.root_folder.clone(), prop: "name".into() };
@@ -247,8 +281,10 @@ async fn a_ticket_opens_one_transfer_without_a_cookie() {
         method: Some("httpGet".into()),
         url: format!("https://esx1{path}"),
     };
-    let ticket =
-        client.call(AcquireGenericServiceTicket { this: session_manager(&client), spec }).await.unwrap();
+    let ticket = client
+        .call(AcquireGenericServiceTicket { this: session_manager(&client), spec })
+        .await
+        .unwrap();
     assert_eq!(ticket.host_name.as_deref(), Some("esx1"));
     let mut holder = lab.anonymous();
     holder.cookie = Some(format!("vmware_cgi_ticket={}", ticket.id));

@@ -174,3 +174,73 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{Method, StatusCode};
+    use roost_clock::SimClock;
+    use roost_vcenter_sim::{Action, Options, Rule, Vcenter};
+
+    use super::*;
+    use crate::transport::empty_body;
+    use crate::{Client, Credentials, Remedy, SendFuture, Settings, Transport};
+
+    #[derive(Debug)]
+    struct Door(Vcenter);
+
+    impl Transport for Door {
+        fn send(&self, request: Request<Body>) -> SendFuture {
+            let vcenter = self.0.clone();
+            Box::pin(async move { vcenter.handle(request).await })
+        }
+    }
+
+    async fn lab() -> (Vcenter, Client) {
+        let clock = Arc::new(SimClock::new());
+        let vcenter = Vcenter::start(Options::default(), clock.clone());
+        let settings = Settings::new("vc.test", Credentials::new("roost", "secret")).unwrap();
+        let client =
+            Client::connect(settings, Arc::new(Door(vcenter.clone())), clock).await.unwrap();
+        (vcenter, client)
+    }
+
+    fn get() -> Request<Body> {
+        let mut request = Request::new(empty_body());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() =
+            "https://vc.test/folder/none?dcPath=DC0&dsName=LocalDS_0".parse().unwrap();
+        request
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transfer_that_finds_its_session_gone_is_asked_again_under_a_new_one() {
+        let (vcenter, client) = lab().await;
+        vcenter.expire_sessions();
+        let answer = client.http("GET /folder", CallClass::Read, get).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+        assert_eq!(vcenter.counters().logins, 2);
+
+        vcenter.faults().add(Rule::new("GET /folder", Action::Status(403)));
+        let error = client.http("GET /folder", CallClass::Read, get).await.unwrap_err();
+        assert_eq!(error.remedy(), Remedy::Relogin, "{error}");
+        assert_eq!(vcenter.counters().logins, 3, "once, not for ever");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(
+            vcenter.counters().open_sessions,
+            1,
+            "the session that was not dead was logged out"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transfer_waits_for_its_status_no_longer_than_its_class_allows() {
+        let (vcenter, client) = lab().await;
+        vcenter.faults().add(Rule::new("GET /folder", Action::Hang));
+        let started = Instant::now();
+        let error = client.http("GET /folder", CallClass::Read, get).await.unwrap_err();
+        assert!(matches!(error, CallError::Deadline { class: CallClass::Read, .. }), "{error}");
+        assert_eq!(started.elapsed(), Duration::from_secs(15));
+    }
+}

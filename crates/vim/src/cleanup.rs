@@ -124,17 +124,16 @@ impl Core {
             match chore {
                 Chore::Destroy { generation, moref: this, destroy } => {
                     let Some(lease) = self.session.current(generation) else { continue };
+                    let cookie = &lease.cookie;
                     match destroy {
-                        Destroy::View => self.try_once(&DestroyView { this }, &lease.cookie).await,
+                        Destroy::View => self.try_once(&DestroyView { this }, cookie).await,
                         Destroy::Filter => {
-                            self.try_once(&DestroyPropertyFilter { this }, &lease.cookie).await
+                            self.try_once(&DestroyPropertyFilter { this }, cookie).await;
                         }
                         Destroy::Collector => {
-                            self.try_once(&DestroyPropertyCollector { this }, &lease.cookie).await
+                            self.try_once(&DestroyPropertyCollector { this }, cookie).await;
                         }
-                        Destroy::History => {
-                            self.try_once(&DestroyCollector { this }, &lease.cookie).await
-                        }
+                        Destroy::History => self.try_once(&DestroyCollector { this }, cookie).await,
                     }
                 }
                 Chore::CancelRetrieve { generation, token } => {

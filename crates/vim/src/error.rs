@@ -60,15 +60,13 @@ impl CallError {
             Self::Deadline { .. } | Self::Connection { .. } | Self::Abandoned { .. } => {
                 Remedy::Retry
             }
-            // Cut short on its way; anything else will come back the same.
-            Self::Answer { source: WireError::Incomplete, .. } => Remedy::Retry,
-            Self::Answer {
-                source:
-                    WireError::Malformed { .. }
-                    | WireError::Unexpected { .. }
-                    | WireError::TooLarge { .. },
-                ..
-            } => Remedy::GiveUp,
+            Self::Answer { source, .. } => match source {
+                // Cut short on its way; anything else will come back the same.
+                WireError::Incomplete => Remedy::Retry,
+                WireError::Malformed { .. }
+                | WireError::Unexpected { .. }
+                | WireError::TooLarge { .. } => Remedy::GiveUp,
+            },
             Self::Http { status, .. } => match status.as_u16() {
                 401 | 403 => Remedy::Relogin,
                 404 | 410 => Remedy::Gone,

@@ -18,6 +18,18 @@ impl Properties {
         Self { set, unreadable }
     }
 
+    /// What an object that enters the stream has.
+    pub(crate) fn of_changes(
+        changes: Vec<PropertyChange>,
+        unreadable: Vec<MissingProperty>,
+    ) -> Self {
+        let mut properties = Self::new(Vec::with_capacity(changes.len()), unreadable);
+        for change in changes {
+            properties.apply(change);
+        }
+        properties
+    }
+
     /// `None` when the property is unset, was not asked for, or cannot be read.
     pub fn get(&self, path: &str) -> Option<&Value> {
         self.set.iter().find(|property| property.name == path).map(|property| &property.val)

@@ -21,12 +21,12 @@ const METHOD: &str = "RetrievePropertiesEx";
 struct Token<'a> {
     core: &'a Core,
     generation: u64,
-    token: Option<String>,
+    next: Option<String>,
 }
 
 impl Drop for Token<'_> {
     fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
+        if let Some(token) = self.next.take() {
             self.core.janitor.push(Chore::CancelRetrieve { generation: self.generation, token });
         }
     }
@@ -80,18 +80,18 @@ impl Core {
             silence: self.deadline(CallClass::Read),
         };
         let (mut objects, mut more) =
-            (Vec::new(), Token { core: self, generation: lease.generation, token: None });
+            (Vec::new(), Token { core: self, generation: lease.generation, next: None });
         let mut gone = None;
         let mut found = |more: &mut Token<'_>, item| match item {
             Item::Object(object) => {
                 gone = gone.take().or_else(|| not_authenticated(&object.missing_set));
                 objects.push(object);
             }
-            Item::Token(token) => more.token = Some(token),
+            Item::Token(token) => more.next = Some(token),
             _ => {}
         };
         self.exchange_page(call, &lease.cookie, patience, |item| found(&mut more, item)).await?;
-        while let Some(token) = more.token.take() {
+        while let Some(token) = more.next.take() {
             let next = ContinueRetrievePropertiesEx { this: call.this.clone(), token };
             self.exchange_page(&next, &lease.cookie, patience, |item| found(&mut more, item))
                 .await?;

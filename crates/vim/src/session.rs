@@ -235,12 +235,12 @@ const LOGIN_BACKOFF: backoff::Backoff =
 
 /// The cookie as it is to be sent back: name and value of the last one set, bytes unchanged, quotes included.
 fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {
-    let cookies = headers.get_all(header::SET_COOKIE).iter().filter_map(|set| {
+    let mut cookies = headers.get_all(header::SET_COOKIE).iter().filter_map(|set| {
         let pair = set.as_bytes().split(|byte| *byte == b';').next()?.trim_ascii();
         pair.strip_prefix(COOKIE_NAME).filter(|value| !value.is_empty())?;
         HeaderValue::from_bytes(pair).ok()
     });
-    let mut cookie = cookies.last()?;
+    let mut cookie = cookies.next_back()?;
     cookie.set_sensitive(true);
     Some(cookie)
 }

@@ -50,11 +50,10 @@ mod tests {
     use super::*;
 
     fn document(own: &str, prior: &[&str]) -> String {
-        let prior: String =
-            prior.iter().map(|version| format!("<version>{version}</version>")).collect();
+        let prior = prior.join("</version><version>");
         format!(
             "<?xml version=\"1.0\"?><namespaces version=\"1.0\"><namespace><name>urn:vim2</name><version>2.0</version></namespace>\
-             <namespace><name>urn:vim25</name><version>{own}</version><priorVersions>{prior}</priorVersions></namespace></namespaces>"
+             <namespace><name>urn:vim25</name><version>{own}</version><priorVersions><version>{prior}</version></priorVersions></namespace></namespaces>"
         )
     }
 

@@ -1,5 +1,7 @@
 //! The transport on real sockets: TLS trust, compression, and what it does not do.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;

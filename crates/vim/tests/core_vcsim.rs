@@ -1,5 +1,7 @@
 //! The core of the client against a server that we did not write.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

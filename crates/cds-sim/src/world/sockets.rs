@@ -67,7 +67,9 @@ impl Sockets {
             .or_else(|_| json::decode(text.as_bytes()).map(|filter| vec![filter]));
         let Some(row) = self.rows.iter_mut().find(|row| row.id == id) else { return };
         match filters {
-            Ok(filters) if filters.iter().all(|filter| filter.filter_type == EventFilter::QUEUE) => {
+            Ok(filters)
+                if filters.iter().all(|filter| filter.filter_type == EventFilter::QUEUE) =>
+            {
                 row.filters = filters;
             }
             _ => {
@@ -76,15 +78,15 @@ impl Sockets {
                     error: "invalid filter".to_owned(),
                     ..EventMessage::default()
                 };
-                self.send(id, text_of(&refused));
+                self.send(id, &text_of(&refused));
             }
         }
     }
 
     /// A reader that is so slow that its channel is full loses its websocket.
-    pub(crate) fn send(&mut self, id: SocketId, frame: String) {
+    pub(crate) fn send(&mut self, id: SocketId, frame: &str) {
         let failed =
-            |row: &SocketRow| row.id == id && row.sender.try_send(Ok(frame.clone())).is_err();
+            |row: &SocketRow| row.id == id && row.sender.try_send(Ok(frame.to_owned())).is_err();
         self.rows.retain(|row| !failed(row));
     }
 

@@ -32,7 +32,8 @@ impl World {
             let is_v2 = matches!(row.purpose, WorkerFor::V2Job { .. });
             row.status == WorkerStatus::Disabled && (is_v2 || is_older(row.last_beat, now, limit))
         };
-        let dead: Vec<_> = self.workers.values().filter(is_dead).map(|row| row.id.clone()).collect();
+        let dead: Vec<_> =
+            self.workers.values().filter(is_dead).map(|row| row.id.clone()).collect();
         for id in dead {
             self.remove_worker(&id);
         }
@@ -43,8 +44,9 @@ impl World {
         let lost = |worker: &Option<String>| {
             worker.as_ref().is_none_or(|worker| !self.workers.contains_key(worker))
         };
-        let v1: Vec<_> = self.v1_jobs.iter();
-        let v1: Vec<_> = v1
+        let v1: Vec<_> = self
+            .v1_jobs
+            .iter()
             .filter(|(_, row)| row.job.status == JobStatus::Building && lost(&row.worker))
             .map(|(id, _)| *id)
             .collect();

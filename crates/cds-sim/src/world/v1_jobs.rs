@@ -1,7 +1,5 @@
 use jiff::Timestamp;
-use roost_cds::v1::{
-    Action, BookedBy, ExecutedJob, Group, Job, Requirement, RequirementType,
-};
+use roost_cds::v1::{Action, BookedBy, ExecutedJob, Group, Job, Requirement, RequirementType};
 use roost_cds::{JobId, JobStatus, v2};
 
 use super::{Event, Record, World};
@@ -47,7 +45,8 @@ impl World {
         let (id, now) = (self.number(), self.now());
         let V1Demand { project_id, project_key, name, mut requirements, groups, work } = demand;
         let value = |kind| {
-            let found = requirements.iter().find(|requirement: &&Requirement| requirement.kind == kind);
+            let found =
+                requirements.iter().find(|requirement: &&Requirement| requirement.kind == kind);
             found.map(|requirement| requirement.value.clone())
         };
         let (model, region) = (value(RequirementType::Model), value(RequirementType::Region));

@@ -82,15 +82,13 @@ impl World {
         self.v2_jobs.get_mut(id).ok_or_else(|| Refusal::not_found(id))
     }
 
-    /// Puts a V2 job back into the queue.
+    /// Puts a V2 job back into the queue, at its old place: what it waited already counts.
     pub(crate) fn requeue_v2_job(&mut self, id: &str) {
-        let now = self.now();
         if let Some(row) = self.v2_jobs.get_mut(id) {
             row.job.status = JobStatus::Waiting;
             row.job.hatchery_name.clear();
             row.job.worker_name.clear();
             row.job.scheduled = None;
-            row.job.queued = Some(now);
             row.worker = None;
             self.outbox.push(Event::V2(id.to_owned()));
         }

@@ -94,7 +94,12 @@ pub(crate) struct NewWorker {
 }
 
 impl World {
+    /// A worker that signs in a second time, because it did not get the first answer, is still one worker.
     pub(crate) fn add_worker(&mut self, new: NewWorker) -> WorkerRow {
+        let again = |row: &&WorkerRow| row.name == new.name && row.purpose == new.purpose;
+        if let Some(row) = self.workers.values().find(again) {
+            return row.clone();
+        }
         let (id, last_beat) = (self.random.uuid(), self.now());
         let status = match new.purpose {
             WorkerFor::V1Registration { .. } => WorkerStatus::Registering,
@@ -158,8 +163,7 @@ impl World {
 
     /// Disables a worker. The V1 job that it is building fails with it.
     pub(crate) fn disable_worker(&mut self, id: &str) -> Result<(), Refusal> {
-        let row =
-            self.workers.get_mut(id).ok_or_else(|| Refusal::not_found("worker not found"))?;
+        let row = self.workers.get_mut(id).ok_or_else(|| Refusal::not_found("worker not found"))?;
         let was_building = row.status == WorkerStatus::Building;
         row.status = WorkerStatus::Disabled;
         if let (true, WorkerFor::V1Job { job, .. }) = (was_building, row.purpose.clone()) {

@@ -2,19 +2,20 @@
 //!
 //! The stream is in order but late. What we know first hand (our task succeeded, we just read it) is newer than anything
 //! that was under way at that moment, so it is laid over the stream's row until the stream has caught up: until it says
-//! the same and was asked for an answer after we learned. When an answer comes and the stream says something else, one of the two is wrong, and
-//! the VM is read by itself: a server that does not announce a change and a change by somebody else look the same from
-//! here. What was read is then laid over the stream in turn.
+//! the same and was asked for an answer after we learned. When an answer comes and the stream says something else, one
+//! of the two is wrong, and the VM is read by itself: a server that does not announce a change and a change by somebody
+//! else look the same from here. What was read is then laid over the stream in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_vim::wire::MoType;
 use roost_vim::{Change, Properties, Update};
 
 use super::ReadIdentity;
+use super::alarms::Alarms;
+use super::known::{Known, Next, PATIENCE, What, pause_after};
 use super::paths::{BootFacts, BootNews, Reading, forget_boot};
 use super::tables::Tables;
 use super::vm::{Power, Vm};
@@ -22,17 +23,6 @@ use super::waits::Waits;
 use super::wrote::{Believed, Wrote};
 use crate::time::later;
 use crate::{PoolId, VmId};
-
-/// How long the stream may take to say what we know already before the VM is read by itself. Answers of a well-behaved server
-/// come within milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// A VM that stays in doubt is read again this seldom in the end.
-const MOST_BETWEEN_READS: Duration = Duration::from_mins(1);
-
-/// So many answers after we learned something, the stream has been asked after it: one may have been applied and not yet
-/// counted, one may have been on its way.
-const CAUGHT_UP: u32 = 3;
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -47,98 +37,19 @@ pub(super) struct Core {
     unlisted: BTreeSet<VmId>,
     alarms: Alarms,
     /// Reads that were handed out.
-    reading_now: BTreeSet<VmId>,
+    reads: BTreeMap<VmId, Read>,
     /// VMs that a first load has shown so far; what is not among them when it is complete is gone.
     loading: Option<BTreeSet<VmId>>,
     loaded: bool,
     pub(super) generation: u64,
 }
 
-#[derive(Debug)]
-struct Known {
-    /// The stream's row.
-    base: Option<Vm>,
-    what: What,
-    /// Answers of the stream since.
-    answers: u32,
-    reads: u32,
-}
-
-#[derive(Debug)]
-enum What {
-    Is(Believed),
-    Gone,
-}
-
-/// A VM that stays in doubt is read at once, then after growing pauses.
-fn pause_after(reads: u32) -> Duration {
-    match reads {
-        0 => Duration::ZERO,
-        _ => PATIENCE.saturating_mul(1 << reads.min(6)).min(MOST_BETWEEN_READS),
-    }
-}
-
-/// When which VM is to be looked at; one time for each.
-#[derive(Debug, Default)]
-struct Alarms {
-    by_time: BTreeSet<(Timestamp, VmId)>,
-    by_vm: BTreeMap<VmId, Timestamp>,
-}
-
-impl Alarms {
-    /// Not later than this.
-    fn set(&mut self, id: &VmId, at: Timestamp) {
-        if self.by_vm.get(id).is_none_or(|before| at < *before) {
-            self.put_off(id, at);
-        }
-    }
-
-    fn put_off(&mut self, id: &VmId, at: Timestamp) {
-        if let Some(before) = self.by_vm.insert(id.clone(), at) {
-            self.by_time.remove(&(before, id.clone()));
-        }
-        self.by_time.insert((at, id.clone()));
-    }
-
-    fn next(&self) -> Option<Timestamp> {
-        self.by_time.first().map(|(at, _)| *at)
-    }
-
-    fn take(&mut self, now: Timestamp) -> Vec<VmId> {
-        let mut due = Vec::new();
-        while self.next().is_some_and(|at| at <= now)
-            && let Some((_, id)) = self.by_time.pop_first()
-        {
-            self.by_vm.remove(&id);
-            due.push(id);
-        }
-        due
-    }
-}
-
-impl Known {
-    fn agrees(&self) -> bool {
-        match (&self.what, &self.base) {
-            (What::Is(believed), Some(base)) => believed.agrees(base),
-            (What::Gone, None) => true,
-            (What::Is(_), None) | (What::Gone, Some(_)) => false,
-        }
-    }
-
-    /// The row that is shown.
-    fn shown(&self, id: &VmId) -> Option<Vm> {
-        let What::Is(believed) = &self.what else { return None };
-        let mut vm = self.base.clone().unwrap_or_else(|| Vm::unknown(id.clone()));
-        if !believed.config_agrees(&vm) {
-            vm.change_version = None;
-        }
-        believed.write_over(&mut vm);
-        // An answer that was on its way when the power changed tells of the boot before.
-        if vm.power != Power::On || believed.moves_power() && self.answers == 0 {
-            forget_boot(&mut vm.guest);
-        }
-        Some(vm)
-    }
+/// A read of one VM that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Read {
+    Good,
+    /// Something was heard of the VM since it was asked for, which it may not know yet.
+    Outdated,
 }
 
 impl Core {
@@ -151,7 +62,7 @@ impl Core {
             dropped: BTreeMap::new(),
             unlisted: BTreeSet::new(),
             alarms: Alarms::default(),
-            reading_now: BTreeSet::new(),
+            reads: BTreeMap::new(),
             loading: None,
             loaded: false,
             generation: 0,
@@ -167,7 +78,7 @@ impl Core {
     pub(super) fn begin_load(&mut self) {
         self.loading = Some(BTreeSet::new());
         self.loaded = false;
-        self.reading_now.clear();
+        self.reads.clear();
     }
 
     pub(super) fn apply(
@@ -219,8 +130,12 @@ impl Core {
     }
 
     fn apply_vm(&mut self, id: &VmId, change: &Change, now: Timestamp) {
+        self.outdate_read(id);
         let base = match self.known.get_mut(id) {
-            Some(known) => known.base.take(),
+            Some(known) => {
+                known.stirred = true;
+                known.base.take()
+            }
             None => self.tables.vm(id).map(|vm| (**vm).clone()),
         };
         let base = match change {
@@ -315,17 +230,13 @@ impl Core {
         let ids: Vec<VmId> = self.known.keys().cloned().collect();
         for id in ids {
             let Some(known) = self.known.get_mut(&id) else { continue };
-            known.answers += 1;
-            if !known.agrees() {
-                self.alarms.set(&id, later(now, pause_after(known.reads)));
-            } else if known.answers >= CAUGHT_UP {
-                let base = known.base.take();
-                self.known.remove(&id);
-                self.show(&id, base);
-                continue;
-            }
-            // The first answer lets what the guest reports be seen.
+            let next = known.answered();
             let base = known.base.take();
+            match next {
+                Next::Settled => drop(self.known.remove(&id)),
+                Next::Look(after) => self.alarms.set(&id, later(now, after)),
+                Next::Wait => {}
+            }
             self.show(&id, base);
         }
     }
@@ -336,14 +247,21 @@ impl Core {
         what: impl FnOnce(Option<What>, &Reading) -> What,
         now: Timestamp,
     ) {
+        self.outdate_read(id);
         let (base, before) = match self.known.remove(id) {
             Some(known) => (known.base, Some(known.what)),
             None => (self.tables.vm(id).map(|vm| (**vm).clone()), None),
         };
         let what = what(before, &self.reading);
-        self.known.insert(id.clone(), Known { base: None, what, answers: 0, reads: 0 });
+        self.known.insert(id.clone(), Known::new(None, what));
         self.alarms.set(id, later(now, PATIENCE));
         self.show(id, base);
+    }
+
+    fn outdate_read(&mut self, id: &VmId) {
+        if let Some(read) = self.reads.get_mut(id) {
+            *read = Read::Outdated;
+        }
     }
 
     /// A change of ours has succeeded, or a VM of ours was made.
@@ -372,46 +290,70 @@ impl Core {
 
     /// A VM was destroyed by us.
     pub(super) fn destroyed(&mut self, id: &VmId, now: Timestamp) {
+        let is_unlisted = self.unlisted.contains(id);
+        self.forget(id);
         self.learn(id, |_, _| What::Gone, now);
+        // A stream that does not show it will not say that it leaves.
+        if let Some(known) = self.known.get_mut(id).filter(|_| is_unlisted) {
+            known.base = None;
+        }
     }
 
     /// A VM was read by itself; `None` if it does not exist.
     pub(super) fn read(&mut self, id: &VmId, found: Option<&Properties>, now: Timestamp) {
-        self.reading_now.remove(id);
-        let Some(properties) = found else {
-            self.forget(id);
-            let reads = self.known.get(id).map_or(0, |known| known.reads);
-            self.learn(id, |_, _| What::Gone, now);
-            if let Some(known) = self.known.get_mut(id) {
-                known.reads = reads + 1;
-                self.alarms.put_off(id, later(now, pause_after(known.reads)));
-            }
+        if self.reads.remove(id) == Some(Read::Outdated) {
+            self.alarms.set(id, now);
             return;
-        };
+        }
+        match found {
+            Some(properties) => self.found(id, properties),
+            None => self.missed(id, now),
+        }
+    }
+
+    fn found(&mut self, id: &VmId, properties: &Properties) {
         let before = self.tables.vm(id).cloned();
-        let (vm, _) = self.reading.vm(id, properties, before.as_deref());
-        self.dropped.remove(id);
-        if let Some(known) = self.known.get_mut(id) {
-            if known.base.is_none() {
+        let (read, _) = self.reading.vm(id, properties, before.as_deref());
+        let mut base = match self.known.get_mut(id) {
+            Some(known) => known.base.take(),
+            None => before.map(|vm| (*vm).clone()),
+        };
+        match &mut base {
+            Some(base) if !self.unlisted.contains(id) => {
+                if self.dropped.remove(id).is_some() {
+                    base.guest = read.guest.clone();
+                }
+            }
+            // The stream does not show it, so nothing else will.
+            base => {
+                *base = Some(read.clone());
                 self.unlisted.insert(id.clone());
             }
-            match &known.what {
-                What::Is(believed) => {
-                    known.what = What::Is(believed.corrected_by(&vm, &self.reading));
-                    known.answers = 0;
-                    known.reads += 1;
-                }
-                What::Gone => {
-                    tracing::warn!(vm = %id, name = %vm.name, "{id} was destroyed and is still there");
-                    self.known.remove(id);
-                }
+        }
+        if let Some(known) = self.known.get_mut(id) {
+            known.base = base.take();
+            if let What::Gone = known.what {
+                tracing::warn!(vm = %id, name = %read.name, "{id} was destroyed and is still there");
+                base = self.known.remove(id).and_then(|known| known.base);
+            } else {
+                known.found(&read, &self.reading);
+                base = known.base.take();
             }
         }
-        self.show(id, Some(vm));
+        self.show(id, base);
+    }
+
+    fn missed(&mut self, id: &VmId, now: Timestamp) {
+        if !matches!(self.known.get(id), Some(Known { what: What::Gone, .. })) {
+            self.destroyed(id, now);
+        }
+        if let Some(known) = self.known.get_mut(id) {
+            known.missed();
+        }
     }
 
     pub(super) fn read_failed(&mut self, id: &VmId, now: Timestamp) {
-        self.reading_now.remove(id);
+        self.reads.remove(id);
         let reads = self.known.get_mut(id).map_or(1, |known| {
             known.reads += 1;
             known.reads
@@ -426,7 +368,8 @@ impl Core {
     /// VMs to be read by themselves now. Each is handed out once until its read has ended.
     pub(super) fn take_doubts(&mut self, now: Timestamp) -> Vec<VmId> {
         let mut due = self.alarms.take(now);
-        due.retain(|id| self.is_doubtful(id) && self.reading_now.insert(id.clone()));
+        due.retain(|id| self.is_doubtful(id) && !self.reads.contains_key(id));
+        self.reads.extend(due.iter().map(|id| (id.clone(), Read::Good)));
         due
     }
 

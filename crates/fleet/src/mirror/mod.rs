@@ -1,8 +1,10 @@
 //! The datacenter as one property stream shows it, and as our own changes have made it since.
 
+mod alarms;
 mod core;
 mod follow;
 mod identity;
+mod known;
 mod paths;
 mod pool;
 mod snapshot;

@@ -6,7 +6,7 @@ use super::vm::{Power, Vm};
 use super::{Identity, PoolId};
 
 /// What a change of ours made of a VM, as far as it did. Tell the mirror when the task has succeeded.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wrote {
     name: Option<Arc<str>>,
     annotation: Option<Arc<str>>,
@@ -119,6 +119,10 @@ impl Believed {
             pool: self.wrote.pool.as_ref().and_then(|_| vm.pool.clone()),
         };
         Self::new(wrote, reading)
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.wrote == other.wrote
     }
 
     pub(super) fn moves_power(&self) -> bool {

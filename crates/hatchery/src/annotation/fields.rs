@@ -42,8 +42,8 @@ pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
             "to_delete" => to_delete = boolean("to_delete", value)?,
             "to_delete_reason" => reason = string("to_delete_reason", value)?,
             _ => {
-                annotation.rest.retain(|(other, _)| *other != key);
-                annotation.rest.push((key, raw));
+                annotation.others.0.retain(|(other, _)| *other != key);
+                annotation.others.0.push((key, raw));
             }
         }
     }
@@ -91,7 +91,7 @@ pub(super) fn write(annotation: &Annotation, f: &mut fmt::Formatter<'_>) -> fmt:
         object.boolean("to_delete", true)?;
         object.string("to_delete_reason", &doom.reason)?;
     }
-    for (key, raw) in &annotation.rest {
+    for (key, raw) in &annotation.others.0 {
         object.member(key, raw.get())?;
     }
     object.f.write_str(if object.empty { "{}" } else { "}" })

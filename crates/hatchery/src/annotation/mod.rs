@@ -49,9 +49,12 @@ pub struct Annotation {
     pub flavor: String,
     /// Why it is to be deleted, if it is. Ours: CDS's hatchery keeps such marks in memory and loses them.
     pub doomed: Option<Doom>,
-    /// Keys that nobody here knows, as they were written.
-    rest: Vec<(String, Box<RawValue>)>,
+    pub others: OtherKeys,
 }
+
+/// Keys that nobody here knows, as they were written.
+#[derive(Debug, Clone, Default)]
+pub struct OtherKeys(Vec<(String, Box<RawValue>)>);
 
 /// A mark for deletion. It outlives a restart and a rename (W7, W14).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The methods that make and end collectors and filters.
 
 use roost_vim_wire::methods::{
-    CancelWaitForUpdates, CreateFilter, CreatePropertyCollector, DestroyPropertyCollector, DestroyPropertyFilter,
+    CancelWaitForUpdates, CreateFilter, CreatePropertyCollector, DestroyPropertyCollector,
+    DestroyPropertyFilter,
 };
 use roost_vim_wire::{Method, MoRef, MoType, Request};
 
@@ -38,13 +39,21 @@ pub(crate) fn call(
 /// The default collector belongs to the server and stays.
 fn destroy(this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> CallResult {
     if *this == world.service.property_collector {
-        return Err(Failure::of("NotSupported", "The default property collector cannot be destroyed."));
+        return Err(Failure::of(
+            "NotSupported",
+            "The default property collector cannot be destroyed.",
+        ));
     }
     world.collectors.destroy(&key(cx.session, this));
     Ok(ReplyBody::of::<DestroyPropertyCollector>(&()))
 }
 
-fn create_filter(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> CallResult {
+fn create_filter(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> CallResult {
     let asked: CreateFilter = decode(request)?;
     let id = world.sessions.scoped_id(cx.session);
     let mut collectors = std::mem::take(&mut world.collectors);

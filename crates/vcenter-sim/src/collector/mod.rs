@@ -1,5 +1,6 @@
 //! The property collector: one-shot reads in pages, and filters that tell what changed.
 
+mod anonymous;
 mod calls;
 mod filter;
 mod interest;
@@ -18,8 +19,9 @@ use roost_vim_wire::types::PropertyFilterSpec;
 use roost_vim_wire::{MoRef, MoType, Value};
 use tokio::sync::Notify;
 
+pub(crate) use anonymous::{is_anonymous, retrieve_unauthenticated};
 pub(crate) use calls::call;
-pub(crate) use retrieve::{Pages, ReadAs, call as retrieve, is_anonymous, retrieve_unauthenticated};
+pub(crate) use retrieve::{Pages, ReadAs, call as retrieve};
 pub(crate) use wait::{Wait, wait};
 
 use self::filter::Filter;
@@ -28,13 +30,13 @@ use self::spec::Spec;
 use self::updates::Progress;
 use crate::call::Failure;
 use crate::inventory::Change;
-use crate::property::Reading;
+use crate::property::{Found, Reading, no_such};
 use crate::view::ViewDelta;
 
 /// All property collectors with their filters. The default one has a state in each session, so a session is part of the key.
 #[derive(Debug, Default)]
 pub(crate) struct Collectors {
-    collectors: BTreeMap<Key, Collector>,
+    by_key: BTreeMap<Key, Collector>,
     filters: BTreeMap<FilterId, Filter>,
     interest: Interest,
     next_filter: FilterId,
@@ -58,7 +60,7 @@ struct Collector {
 
 impl Collectors {
     pub(crate) fn collector_count(&self) -> usize {
-        self.collectors.keys().filter(|key| key.collector.id.starts_with("session[")).count()
+        self.by_key.keys().filter(|key| key.collector.id.starts_with("session[")).count()
     }
 
     pub(crate) fn filter_count(&self) -> usize {
@@ -67,7 +69,7 @@ impl Collectors {
 
     /// Whether the session made this collector.
     pub(crate) fn contains(&self, session: &str, collector: &MoRef) -> bool {
-        self.collectors.contains_key(&key(session, collector))
+        self.by_key.contains_key(&key(session, collector))
     }
 
     pub(crate) fn contains_filter(&self, session: &str, filter: &MoRef) -> bool {
@@ -75,35 +77,41 @@ impl Collectors {
     }
 
     pub(crate) fn filters_of(&self, session: &str, collector: &MoRef) -> Vec<MoRef> {
-        let ids = self.collectors.get(&key(session, collector)).map(|collector| collector.filters.as_slice());
-        ids.unwrap_or_default().iter().filter_map(|id| self.filters.get(id)).map(|filter| filter.obj.clone()).collect()
+        let ids =
+            self.by_key.get(&key(session, collector)).map(|collector| collector.filters.as_slice());
+        ids.unwrap_or_default()
+            .iter()
+            .filter_map(|id| self.filters.get(id))
+            .map(|filter| filter.obj.clone())
+            .collect()
     }
 
-    pub(crate) fn filter_property(&self, obj: &MoRef, path: &str) -> Option<Option<Value>> {
-        let filter = self.find_filter(obj).and_then(|(_, id)| self.filters.get(&id))?;
-        match path {
-            "spec" => Some(Some(Value::data(filter.spec.source.clone()))),
-            "partialUpdates" => Some(Some(Value::Bool(filter.is_partial))),
-            _ => None,
+    pub(crate) fn filter_property(&self, obj: &MoRef, path: &str) -> Found {
+        let filter = self.find_filter(obj).and_then(|(_, id)| self.filters.get(&id));
+        match (path, filter) {
+            ("spec", Some(filter)) => Ok(Some(Value::data(filter.spec.source.clone()))),
+            ("partialUpdates", Some(filter)) => Ok(Some(Value::Bool(filter.is_partial))),
+            _ => no_such(path),
         }
     }
 
     fn find_filter(&self, obj: &MoRef) -> Option<(&Key, FilterId)> {
-        self.collectors.iter().find_map(|(key, collector)| {
-            let has = |id: &&FilterId| self.filters.get(id).is_some_and(|filter| filter.obj == *obj);
+        self.by_key.iter().find_map(|(key, collector)| {
+            let has =
+                |id: &&FilterId| self.filters.get(id).is_some_and(|filter| filter.obj == *obj);
             collector.filters.iter().find(has).map(|id| (key, *id))
         })
     }
 
     fn create(&mut self, session: &str, id: String) -> MoRef {
         let obj = MoRef::new(MoType::PropertyCollector, id);
-        self.collectors.insert(key(session, &obj), Collector::default());
+        self.by_key.insert(key(session, &obj), Collector::default());
         obj
     }
 
     /// Ends a collector with its filters; a call that waits on it is cancelled.
     fn destroy(&mut self, key: &Key) {
-        let Some(collector) = self.collectors.remove(key) else { return };
+        let Some(collector) = self.by_key.remove(key) else { return };
         for id in &collector.filters {
             self.drop_filter(*id);
         }
@@ -111,9 +119,11 @@ impl Collectors {
     }
 
     fn destroy_filter(&mut self, obj: &MoRef) {
-        let Some((owner, id)) = self.find_filter(obj).map(|(owner, id)| (owner.clone(), id)) else { return };
+        let Some((owner, id)) = self.find_filter(obj).map(|(owner, id)| (owner.clone(), id)) else {
+            return;
+        };
         self.drop_filter(id);
-        if let Some(collector) = self.collectors.get_mut(&owner) {
+        if let Some(collector) = self.by_key.get_mut(&owner) {
             collector.filters.retain(|known| *known != id);
         }
     }
@@ -125,7 +135,8 @@ impl Collectors {
     }
 
     pub(crate) fn end_session(&mut self, session: &str) {
-        let ended: Vec<Key> = self.collectors.keys().filter(|key| &*key.session == session).cloned().collect();
+        let ended: Vec<Key> =
+            self.by_key.keys().filter(|key| &*key.session == session).cloned().collect();
         for key in ended {
             self.destroy(&key);
         }
@@ -150,20 +161,27 @@ impl Collectors {
         for (start, step) in starts {
             filter.enter(reading, &mut self.interest, start, step);
         }
-        missing.into_iter().for_each(|start| filter.start_is_missing(start));
+        for start in missing {
+            filter.start_is_missing(start);
+        }
         if let Err(failure) = check_paths(reading, &mut filter) {
             filter.detach(&mut self.interest);
             return Err(failure);
         }
         self.filters.insert(number, filter);
-        let collector = self.collectors.entry(key(session, collector)).or_default();
+        let collector = self.by_key.entry(key(session, collector)).or_default();
         collector.filters.push(number);
         collector.wake.notify_waiters();
         Ok(obj)
     }
 
     /// Hands what changed to the filters that look at it, and wakes who waits for it.
-    pub(crate) fn apply(&mut self, reading: &Reading<'_>, changes: &[Change], deltas: &[ViewDelta]) {
+    pub(crate) fn apply(
+        &mut self,
+        reading: &Reading<'_>,
+        changes: &[Change],
+        deltas: &[ViewDelta],
+    ) {
         let Self { filters, interest, .. } = self;
         for change in changes {
             let obj = match change {
@@ -184,8 +202,12 @@ impl Collectors {
                 filter.view_changed(reading, interest, &delta.view, &delta.member, delta.entered);
             }
         }
-        for collector in self.collectors.values() {
-            if collector.filters.iter().any(|id| self.filters.get_mut(id).is_some_and(Filter::has_news)) {
+        for collector in self.by_key.values() {
+            if collector
+                .filters
+                .iter()
+                .any(|id| self.filters.get_mut(id).is_some_and(Filter::has_news))
+            {
                 collector.wake.notify_waiters();
             }
         }

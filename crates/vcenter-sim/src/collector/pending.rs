@@ -30,11 +30,10 @@ impl Pending {
     pub(super) fn then(self, next: Self, is_known: bool) -> Option<Self> {
         match (self, next) {
             (Self::Enter, Self::Leave) => None,
+            (Self::Leave, Self::Enter) if !is_known => Some(Self::Enter),
+            (Self::Leave | Self::Modify(_), Self::Enter) => Some(Self::Modify(Paths::All)),
             (Self::Enter, _) => Some(Self::Enter),
-            (Self::Leave, Self::Enter) if is_known => Some(Self::Modify(Paths::All)),
-            (Self::Leave, Self::Enter) => Some(Self::Enter),
             (Self::Leave, _) | (Self::Modify(_), Self::Leave) => Some(Self::Leave),
-            (Self::Modify(_), Self::Enter) => Some(Self::Modify(Paths::All)),
             (Self::Modify(one), Self::Modify(other)) => Some(Self::Modify(one.and(other))),
         }
     }
@@ -43,7 +42,9 @@ impl Pending {
 impl Paths {
     fn and(self, other: Self) -> Self {
         let (Self::These(mut all), Self::These(more)) = (self, other) else { return Self::All };
-        more.into_iter().for_each(|change| change.add_to(&mut all));
+        for change in more {
+            change.add_to(&mut all);
+        }
         Self::These(all)
     }
 }
@@ -111,7 +112,10 @@ mod tests {
     use super::*;
 
     fn modify(name: &str) -> Pending {
-        Pending::Modify(Paths::These(vec![PathChange { name: name.into(), op: PropertyChangeOp::Assign }]))
+        Pending::Modify(Paths::These(vec![PathChange {
+            name: name.into(),
+            op: PropertyChangeOp::Assign,
+        }]))
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use roost_vim_wire::methods::{
-    CancelRetrievePropertiesEx, ContinueRetrievePropertiesEx, Fetch, RetrieveProperties, RetrievePropertiesEx,
+    CancelRetrievePropertiesEx, ContinueRetrievePropertiesEx, Fetch, RetrieveProperties,
+    RetrievePropertiesEx,
 };
 use roost_vim_wire::types::PropertyFilterSpec;
 use roost_vim_wire::xml::Writer;
@@ -57,20 +58,33 @@ pub(crate) fn call(
         Fetch::NAME => fetch(request, this, world, cx, read_as),
         RetrievePropertiesEx::NAME => decode(request).and_then(|asked: RetrievePropertiesEx| {
             let max = page_size(asked.options.max_objects, cx.handle.options.page_limit)?;
-            retrieve(RetrievePropertiesEx::NAME, this, asked.spec_set, Some(max), world, cx, read_as)
+            retrieve(
+                RetrievePropertiesEx::NAME,
+                this,
+                asked.spec_set,
+                Some(max),
+                world,
+                cx,
+                read_as,
+            )
         }),
         RetrieveProperties::NAME => decode(request).and_then(|asked: RetrieveProperties| {
             retrieve(RetrieveProperties::NAME, this, asked.spec_set, None, world, cx, read_as)
         }),
-        ContinueRetrievePropertiesEx::NAME => decode(request).and_then(|asked: ContinueRetrievePropertiesEx| {
-            let rest = take_rest(world, cx, this, &asked.token)?;
-            let reply = Reply { method: request.method, this, max: Some(cx.handle.options.page_limit) };
-            answer(&reply, rest.specs, rest.objects, world, cx, read_as == ReadAs::Stale)
-        }),
-        CancelRetrievePropertiesEx::NAME => decode(request).and_then(|asked: CancelRetrievePropertiesEx| {
-            take_rest(world, cx, this, &asked.token)?;
-            Ok(ReplyBody::of::<CancelRetrievePropertiesEx>(&()))
-        }),
+        ContinueRetrievePropertiesEx::NAME => {
+            decode(request).and_then(|asked: ContinueRetrievePropertiesEx| {
+                let rest = take_rest(world, cx, this, &asked.token)?;
+                let reply =
+                    Reply { method: request.method, this, max: Some(cx.handle.options.page_limit) };
+                answer(&reply, rest.specs, rest.objects, world, cx, read_as == ReadAs::Stale)
+            })
+        }
+        CancelRetrievePropertiesEx::NAME => {
+            decode(request).and_then(|asked: CancelRetrievePropertiesEx| {
+                take_rest(world, cx, this, &asked.token)?;
+                Ok(ReplyBody::of::<CancelRetrievePropertiesEx>(&()))
+            })
+        }
         _ => return None,
     })
 }
@@ -92,10 +106,17 @@ fn fetch(
 ) -> CallResult {
     let asked: Fetch = decode(request)?;
     world.counters.property_reads += 1;
-    if !world.permissions.is_unrestricted() && !world.permissions.allows(permission::READ, this, &world.inventory) {
+    if !world.permissions.is_unrestricted()
+        && !world.permissions.allows(permission::READ, this, &world.inventory)
+    {
         return Err(permission::no_permission(this, permission::READ));
     }
-    let reading = Reading { world, session: Some(cx.session), now: cx.now, is_stale: read_as == ReadAs::Stale };
+    let reading = Reading {
+        world,
+        session: Some(cx.session),
+        now: cx.now,
+        is_stale: read_as == ReadAs::Stale,
+    };
     let value = reading.get(this, &asked.prop).map_err(|error| invalid_property(&error))?;
     Ok(ReplyBody::of::<Fetch>(&value))
 }
@@ -110,7 +131,12 @@ fn retrieve(
     read_as: ReadAs,
 ) -> CallResult {
     let (mut specs, mut objects) = (Vec::new(), VecDeque::new());
-    let reading = Reading { world, session: Some(cx.session), now: cx.now, is_stale: read_as == ReadAs::Stale };
+    let reading = Reading {
+        world,
+        session: Some(cx.session),
+        now: cx.now,
+        is_stale: read_as == ReadAs::Stale,
+    };
     for (index, source) in spec_set.into_iter().enumerate() {
         let mut spec = Spec::compile(source)?;
         let found = walk(&reading, &mut spec)?;
@@ -196,7 +222,9 @@ fn write_object(
         }
     }
     if let Some(fault) = denied {
-        asked.iter().for_each(|path| write_missing(path, &fault, w));
+        for path in asked.iter() {
+            write_missing(path, &fault, w);
+        }
     }
     w.close(element);
     Ok(())
@@ -218,73 +246,18 @@ fn write_missing_start(obj: &MoRef, element: &str, w: &mut Writer) {
 }
 
 /// Tokens are good once, on the collector that gave them, in their session.
-fn take_rest(world: &mut World, cx: &CallContext<'_>, this: &MoRef, token: &str) -> Result<Rest, Failure> {
+fn take_rest(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    token: &str,
+) -> Result<Rest, Failure> {
     let pages = world.sessions.get_mut(cx.session).map(|session| &mut session.pages.0);
     let rest = pages.and_then(|pages| pages.remove(token));
     rest.filter(|rest| rest.collector == *this).ok_or_else(|| {
-        Failure::new(Fault::of("InvalidProperty").with("name", &"token".to_owned()), "The token is not valid.")
+        Failure::new(
+            Fault::of("InvalidProperty").with("name", &"token".to_owned()),
+            "The token is not valid.",
+        )
     })
-}
-
-/// What a caller without a session is told: every path that it asked for is missing. Only that which is open to everybody
-/// is answered.
-pub(crate) fn retrieve_unauthenticated(request: &Request<'_>, world: &World, now: jiff::Timestamp) -> CallResult {
-    let spec_set = match request.method {
-        RetrieveProperties::NAME => decode::<RetrieveProperties>(request)?.spec_set,
-        _ => decode::<RetrievePropertiesEx>(request)?.spec_set,
-    };
-    let is_paged = request.method == RetrievePropertiesEx::NAME;
-    let element = if is_paged { "objects" } else { "returnval" };
-    let reading = Reading { world, session: None, now, is_stale: false };
-    let body = encode_reply_with(request.method, 1024, |w| {
-        if is_paged {
-            w.open("returnval");
-        }
-        for source in &spec_set {
-            for start in &source.object_set {
-                write_anonymous(&reading, source, &start.obj, element, w);
-            }
-        }
-        if is_paged {
-            w.close("returnval");
-        }
-        Ok::<_, std::convert::Infallible>(())
-    });
-    let Ok(body) = body;
-    Ok(ReplyBody(body))
-}
-
-fn write_anonymous(reading: &Reading<'_>, source: &PropertyFilterSpec, obj: &MoRef, element: &str, w: &mut Writer) {
-    let fits = |kind: &str| obj.kind.is_a(kind);
-    // Nothing can be reached from the start, so what was asked of others is missing here.
-    let any = source.prop_set.iter().any(|set| fits(&set.kind));
-    let sets = source.prop_set.iter().filter(|set| !any || fits(&set.kind));
-    let fault = permission::not_authenticated(obj, permission::READ).localized();
-    w.open(element);
-    obj.write(w, "obj");
-    let mut missing = Vec::new();
-    for path in sets.flat_map(|set| &set.path_set) {
-        if !is_anonymous(obj, path) {
-            missing.push(path);
-        } else if let Ok(Some(value)) = reading.get(obj, path) {
-            w.open("propSet");
-            w.leaf("name", path);
-            value.write(w, "val");
-            w.close("propSet");
-        }
-    }
-    missing.into_iter().for_each(|path| write_missing(path, &fault, w));
-    w.close(element);
-}
-
-/// Whether a property can be read without a session.
-pub(crate) fn is_anonymous(obj: &MoRef, path: &str) -> bool {
-    let first = path.split('.').next().unwrap_or_default();
-    match obj.kind {
-        roost_vim_wire::MoType::ServiceInstance => first == "content",
-        roost_vim_wire::MoType::SessionManager => {
-            matches!(first, "currentSession" | "defaultLocale" | "messageLocaleList" | "supportedLocaleList")
-        }
-        _ => false,
-    }
 }

@@ -46,7 +46,11 @@ impl Step {
 impl Spec {
     pub(super) fn compile(source: PropertyFilterSpec) -> Result<Self, Failure> {
         if source.object_set.is_empty() || source.prop_set.is_empty() {
-            return Err(Failure::invalid_argument(if source.prop_set.is_empty() { "propSet" } else { "objectSet" }));
+            return Err(Failure::invalid_argument(if source.prop_set.is_empty() {
+                "propSet"
+            } else {
+                "objectSet"
+            }));
         }
         let mut numbering = Numbering::default();
         for start in &source.object_set {
@@ -79,7 +83,8 @@ impl Spec {
         if let Some(asked) = self.asked.get(kind) {
             return asked.clone();
         }
-        let fitting: Vec<_> = self.source.prop_set.iter().filter(|set| kind.is_a(&set.kind)).collect();
+        let fitting: Vec<_> =
+            self.source.prop_set.iter().filter(|set| kind.is_a(&set.kind)).collect();
         let mut paths: Vec<Arc<str>> = Vec::new();
         let mut add = |path: &str| {
             if !paths.iter().any(|known| **known == *path) {
@@ -88,9 +93,12 @@ impl Spec {
         };
         for set in &fitting {
             if set.all == Some(true) {
-                property::all_of(kind).iter().for_each(|path| add(path));
-            } else {
-                set.path_set.iter().for_each(|path| add(path));
+                for path in property::all_of(kind) {
+                    add(path);
+                }
+            }
+            for path in &set.path_set {
+                add(path);
             }
         }
         let asked = (!fitting.is_empty()).then(|| paths.into());
@@ -133,7 +141,9 @@ impl<'a> Numbering<'a> {
                 self.found.iter().position(|known| known.name.is_some() && known.name == spec.name)
             }
         };
-        set.iter().map(|spec| place(spec).ok_or_else(|| Failure::invalid_argument("selectSet"))).collect()
+        set.iter()
+            .map(|spec| place(spec).ok_or_else(|| Failure::invalid_argument("selectSet")))
+            .collect()
     }
 }
 
@@ -161,14 +171,19 @@ mod tests {
     fn spec(prop_set: Vec<PropertySpec>, select_set: Vec<SelectionSpec>) -> Result<Spec, Failure> {
         let obj = MoRef::new(MoType::Folder, "group-d1");
         let start = ObjectSpec { obj, skip: Some(true), select_set };
-        Spec::compile(PropertyFilterSpec { prop_set, object_set: vec![start], ..PropertyFilterSpec::default() })
+        Spec::compile(PropertyFilterSpec {
+            prop_set,
+            object_set: vec![start],
+            ..PropertyFilterSpec::default()
+        })
     }
 
     #[test]
     fn a_name_leads_back_into_its_own_traversal() {
         let mut down = SelectionSpec::traverse("Folder", "childEntity");
         down.name = Some("down".into());
-        down.select_set = vec![SelectionSpec::named("down"), SelectionSpec::traverse("Datacenter", "vmFolder")];
+        down.select_set =
+            vec![SelectionSpec::named("down"), SelectionSpec::traverse("Datacenter", "vmFolder")];
         let spec = spec(vec![PropertySpec::new("VirtualMachine", &[])], vec![down]).unwrap();
         assert_eq!(spec.steps[0].next, [0, 1]);
         assert!(spec.is_cyclic);
@@ -178,7 +193,8 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused() {
-        let refused = spec(vec![PropertySpec::new("Folder", &[])], vec![SelectionSpec::named("nowhere")]);
+        let refused =
+            spec(vec![PropertySpec::new("Folder", &[])], vec![SelectionSpec::named("nowhere")]);
         assert_eq!(refused.unwrap_err().fault.class, "InvalidArgument");
     }
 
@@ -189,7 +205,8 @@ mod tests {
             PropertySpec::new("VirtualMachine", &["name", "runtime.powerState"]),
         ];
         let mut spec = spec(sets, vec![]).unwrap();
-        let vm: Vec<_> = spec.asked(&MoType::VirtualMachine).unwrap().iter().map(ToString::to_string).collect();
+        let vm: Vec<_> =
+            spec.asked(&MoType::VirtualMachine).unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(vm, ["name", "parent", "runtime.powerState"]);
         assert_eq!(spec.asked(&MoType::Folder).unwrap().len(), 2);
         assert_eq!(spec.asked(&MoType::Task), None);

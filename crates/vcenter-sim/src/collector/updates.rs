@@ -42,7 +42,10 @@ impl Progress {
         match number {
             Some(number) if number == self.issued => Ok(Claim::LastAnswer),
             Some(number) if Some(number) == self.reusable => Ok(Claim::LostAnswer),
-            _ => Err(Failure::of("InvalidCollectorVersion", "The data version is not known to the property collector.")),
+            _ => Err(Failure::of(
+                "InvalidCollectorVersion",
+                "The data version is not known to the property collector.",
+            )),
         }
     }
 }
@@ -50,7 +53,7 @@ impl Progress {
 impl Collectors {
     /// Takes note of the version that a client comes with.
     pub(super) fn accept_version(&mut self, key: &Key, version: &str) -> Result<(), Failure> {
-        let Some(collector) = self.collectors.get_mut(key) else { return Ok(()) };
+        let Some(collector) = self.by_key.get_mut(key) else { return Ok(()) };
         let claim = collector.progress.claim(version)?;
         let progress = &mut collector.progress;
         match claim {
@@ -58,7 +61,9 @@ impl Collectors {
                 progress.reusable = None;
                 progress.is_initial = true;
             }
-            Claim::LastAnswer => progress.reusable = (!progress.was_truncated).then_some(progress.issued),
+            Claim::LastAnswer => {
+                progress.reusable = (!progress.was_truncated).then_some(progress.issued);
+            }
             Claim::LostAnswer => {}
         }
         for id in &collector.filters {
@@ -82,11 +87,10 @@ impl Collectors {
         max: usize,
         reads: &mut u64,
     ) -> Option<ReplyBody> {
-        let collector = self.collectors.get_mut(key)?;
+        let collector = self.by_key.get_mut(key)?;
         let is_initial = collector.progress.is_initial && !collector.filters.is_empty();
         let filters = &mut self.filters;
-        let mut has_news =
-            |id: &u64| -> bool { filters.get_mut(id).is_some_and(Filter::has_news) };
+        let mut has_news = |id: &u64| -> bool { filters.get_mut(id).is_some_and(Filter::has_news) };
         if !is_initial && !collector.filters.iter().any(&mut has_news) {
             return None;
         }
@@ -113,14 +117,20 @@ impl Collectors {
             w.close("returnval");
             Ok::<_, std::convert::Infallible>(())
         });
-        if let Some(collector) = self.collectors.get_mut(key) {
+        if let Some(collector) = self.by_key.get_mut(key) {
             collector.progress.was_truncated = truncated;
         }
         Some(ReplyBody(body))
     }
 }
 
-fn write_filter(reading: &Reading<'_>, filter: &mut Filter, left: &mut usize, reads: &mut u64, w: &mut Writer) {
+fn write_filter(
+    reading: &Reading<'_>,
+    filter: &mut Filter,
+    left: &mut usize,
+    reads: &mut u64,
+    w: &mut Writer,
+) {
     w.open("filterSet");
     filter.obj.write(w, "filter");
     while *left > 0
@@ -147,7 +157,10 @@ fn write_update(
     w: &mut Writer,
 ) {
     let all = |filter: &mut Filter| -> Vec<PathChange> {
-        let assign = |name: &std::sync::Arc<str>| PathChange { name: name.clone(), op: PropertyChangeOp::Assign };
+        let assign = |name: &std::sync::Arc<str>| PathChange {
+            name: name.clone(),
+            op: PropertyChangeOp::Assign,
+        };
         filter.asked(obj).iter().map(assign).collect()
     };
     let (kind, changes) = match news {
@@ -164,13 +177,21 @@ fn write_update(
         write_change(reading, obj, change, reads, w);
     }
     if let Some(fault) = denied {
-        changes.iter().for_each(|change| write_missing(&change.name, &fault, w));
+        for change in &changes {
+            write_missing(&change.name, &fault, w);
+        }
     }
     w.close("objectSet");
 }
 
 /// The value is the one of now: a client is never told of a state that is already over.
-fn write_change(reading: &Reading<'_>, obj: &MoRef, change: &PathChange, reads: &mut u64, w: &mut Writer) {
+fn write_change(
+    reading: &Reading<'_>,
+    obj: &MoRef,
+    change: &PathChange,
+    reads: &mut u64,
+    w: &mut Writer,
+) {
     let value = if change.op == PropertyChangeOp::Remove {
         None
     } else {

@@ -22,7 +22,7 @@ pub(crate) struct Wait {
     version: String,
     max_objects: usize,
     /// `None` waits for ever.
-    max_wait: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 impl Wait {
@@ -37,25 +37,26 @@ impl Wait {
                     Some(_) => return Err(Failure::invalid_argument("options.maxObjectUpdates")),
                 };
                 let seconds = options.max_wait_seconds.map(u64::try_from).transpose();
-                let seconds = seconds.map_err(|_| Failure::invalid_argument("options.maxWaitSeconds"))?;
+                let seconds =
+                    seconds.map_err(|_| Failure::invalid_argument("options.maxWaitSeconds"))?;
                 Ok(Self {
                     method: WaitForUpdatesEx::NAME,
                     version: asked.version.unwrap_or_default(),
                     max_objects,
-                    max_wait: seconds.map(Duration::from_secs),
+                    limit: seconds.map(Duration::from_secs),
                 })
             }),
             WaitForUpdates::NAME => decode(request).map(|asked: WaitForUpdates| Self {
                 method: WaitForUpdates::NAME,
                 version: asked.version.unwrap_or_default(),
                 max_objects: usize::MAX,
-                max_wait: None,
+                limit: None,
             }),
             CheckForUpdates::NAME => decode(request).map(|asked: CheckForUpdates| Self {
                 method: CheckForUpdates::NAME,
                 version: asked.version.unwrap_or_default(),
                 max_objects: usize::MAX,
-                max_wait: Some(Duration::ZERO),
+                limit: Some(Duration::ZERO),
             }),
             _ => return None,
         })
@@ -71,7 +72,7 @@ struct Turn {
 
 /// Answers as soon as there is something to tell, or with an empty answer when the time is over.
 pub(crate) async fn wait(handle: &Handle, session: &str, this: &MoRef, wait: &Wait) -> CallResult {
-    let deadline = wait.max_wait.map(|max| Instant::now() + max);
+    let deadline = wait.limit.map(|limit| Instant::now() + limit);
     let turn = handle.with(|world| world.collectors.begin_wait(session, this, &wait.version))?;
     loop {
         let mut woken = pin!(turn.wake.notified());
@@ -104,7 +105,7 @@ fn look(
         return Err(permission::not_authenticated(this, permission::READ));
     }
     let key = key(session, this);
-    if world.collectors.collectors.get(&key).is_none_or(|collector| collector.waits != turn.number) {
+    if world.collectors.by_key.get(&key).is_none_or(|collector| collector.waits != turn.number) {
         return Err(Failure::of("RequestCanceled", "The request was canceled by a user."));
     }
     let mut collectors = std::mem::take(&mut world.collectors);
@@ -123,19 +124,24 @@ fn nothing(method: &str) -> ReplyBody {
 
 impl Collectors {
     /// One call waits at a time; a new one takes the place of the old, whose client has probably gone away.
-    fn begin_wait(&mut self, session: &str, collector: &MoRef, version: &str) -> Result<Turn, Failure> {
+    fn begin_wait(
+        &mut self,
+        session: &str,
+        collector: &MoRef,
+        version: &str,
+    ) -> Result<Turn, Failure> {
         let key = key(session, collector);
         // The default collector of a session comes into being with its first use.
-        self.collectors.entry(key.clone()).or_default();
+        self.by_key.entry(key.clone()).or_default();
         self.accept_version(&key, version)?;
-        let collector = self.collectors.entry(key).or_default();
+        let collector = self.by_key.entry(key).or_default();
         collector.waits += 1;
         collector.wake.notify_waiters();
         Ok(Turn { number: collector.waits, wake: Arc::clone(&collector.wake) })
     }
 
     pub(super) fn cancel_wait(&mut self, session: &str, collector: &MoRef) {
-        if let Some(collector) = self.collectors.get_mut(&key(session, collector)) {
+        if let Some(collector) = self.by_key.get_mut(&key(session, collector)) {
             collector.waits += 1;
             collector.wake.notify_waiters();
         }

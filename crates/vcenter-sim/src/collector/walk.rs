@@ -31,10 +31,15 @@ pub(super) fn walk(reading: &Reading<'_>, spec: &mut Spec) -> Result<Found, Fail
             continue;
         }
         for step in spec.onward(&obj, via) {
-            let targets = reading.refs(&obj, &spec.steps[step].path).map_err(|error| invalid_property(&error))?;
+            let targets = reading
+                .refs(&obj, &spec.steps[step].path)
+                .map_err(|error| invalid_property(&error))?;
             ahead.extend(targets.into_iter().map(|target| (target, step)));
         }
-        if spec.steps[via].reports && spec.asked(&obj.kind).is_some() && reported.insert(obj.clone()) {
+        if spec.steps[via].reports
+            && spec.asked(&obj.kind).is_some()
+            && reported.insert(obj.clone())
+        {
             found.objects.push(obj);
         }
     }

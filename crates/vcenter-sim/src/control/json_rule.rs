@@ -97,7 +97,15 @@ impl JsonRule {
             When::Chance(probability) => chance = Some(probability),
         }
         let (method, object) = (rule.method.clone(), rule.object.clone());
-        Self { method, object, nth, every_nth, chance, times: rule.times, action: JsonAction::of(&rule.action) }
+        Self {
+            method,
+            object,
+            nth,
+            every_nth,
+            chance,
+            times: rule.times,
+            action: JsonAction::of(&rule.action),
+        }
     }
 }
 
@@ -149,12 +157,15 @@ fn millis(duration: Duration) -> u64 {
 
 impl JsonFault {
     fn into_fault(self) -> LocalizedMethodFault {
-        let fault = self.fields.iter().fold(Fault::of(&self.class), |fault, (name, value)| match value {
-            JsonField::Text(text) => fault.with(name, text),
-            JsonField::Number(number) => fault.with(name, number),
-            JsonField::Bool(value) => fault.with(name, value),
-            JsonField::Ref { kind, id } => fault.with(name, &MoRef::new(MoType::from(kind.as_str()), id.as_str())),
-        });
+        let fault =
+            self.fields.iter().fold(Fault::of(&self.class), |fault, (name, value)| match value {
+                JsonField::Text(text) => fault.with(name, text),
+                JsonField::Number(number) => fault.with(name, number),
+                JsonField::Bool(value) => fault.with(name, value),
+                JsonField::Ref { kind, id } => {
+                    fault.with(name, &MoRef::new(MoType::from(kind.as_str()), id.as_str()))
+                }
+            });
         LocalizedMethodFault::new(fault, self.message)
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
+use roost_vim_wire::types::UserSession;
 use roost_vim_wire::{MoRef, MoType};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,11 +17,19 @@ use serde_json::{Value, json};
 use self::json_rule::JsonRule;
 use crate::door::{Body, Vcenter};
 use crate::fault_rules::{Outage, RuleId};
-use crate::reply;
+use crate::permission::Denial;
+use crate::world::{Handle, World};
+use crate::{outage, reply};
 
 const MAX_BODY: usize = 1 << 20;
 
-pub(crate) async fn answer(vcenter: &Vcenter, request: Request<Body>) -> io::Result<Response<Body>> {
+/// So that who asked for a restart gets an answer before it is cut off like everybody else.
+const BEFORE_RESTART: Duration = Duration::from_millis(20);
+
+pub(crate) async fn answer(
+    vcenter: &Vcenter,
+    request: Request<Body>,
+) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
@@ -30,7 +39,9 @@ pub(crate) async fn answer(vcenter: &Vcenter, request: Request<Body>) -> io::Res
     Ok(match carry_out(vcenter, &head.method, &path, &body.to_bytes()) {
         Ok(value) => reply::json(StatusCode::OK, &value),
         Err(Refusal::NotFound) => reply::status(StatusCode::NOT_FOUND),
-        Err(Refusal::Bad(words)) => reply::json(StatusCode::BAD_REQUEST, &json!({ "error": words })),
+        Err(Refusal::Bad(words)) => {
+            reply::json(StatusCode::BAD_REQUEST, &json!({ "error": words }))
+        }
     })
 }
 
@@ -40,58 +51,65 @@ enum Refusal {
     Bad(String),
 }
 
-fn carry_out(vcenter: &Vcenter, method: &Method, path: &[&str], body: &[u8]) -> Result<Value, Refusal> {
+fn carry_out(
+    vcenter: &Vcenter,
+    method: &Method,
+    path: &[&str],
+    body: &[u8],
+) -> Result<Value, Refusal> {
     match (method.as_str(), path) {
-        ("GET", ["counters"]) => Ok(json!(vcenter.counters())),
-        ("DELETE", ["counters"]) => done(vcenter.reset_counters()),
+        ("GET", ["counters"]) => return Ok(json!(vcenter.counters())),
+        ("DELETE", ["counters"]) => vcenter.reset_counters(),
         ("GET", ["rules"]) => {
             let rules = vcenter.faults().list();
-            Ok(json!(rules.iter().map(json_rule::report).collect::<Vec<_>>()))
+            return Ok(json!(rules.iter().map(json_rule::report).collect::<Vec<_>>()));
         }
         ("POST", ["rules"]) => {
             let rule: JsonRule = parse(body)?;
-            Ok(json!({ "id": vcenter.faults().add(rule.into_rule().map_err(Refusal::Bad)?).0 }))
+            let id = vcenter.faults().add(rule.into_rule().map_err(Refusal::Bad)?);
+            return Ok(json!({ "id": id.0 }));
         }
-        ("DELETE", ["rules"]) => done(vcenter.faults().clear()),
+        ("DELETE", ["rules"]) => vcenter.faults().clear(),
         ("DELETE", ["rules", id]) => {
             let id = id.parse().map_err(|_| Refusal::NotFound)?;
-            if vcenter.faults().remove(RuleId(id)) { done(()) } else { Err(Refusal::NotFound) }
+            if !vcenter.faults().remove(RuleId(id)) {
+                return Err(Refusal::NotFound);
+            }
         }
         ("POST", ["restart"]) => {
-            let asked: JsonOutage = parse(body)?;
-            done(vcenter.restart(asked.into()))
+            let outage = Outage::from(parse::<JsonOutage>(body)?);
+            let restart =
+                move |world: &mut World, handle: &Handle| outage::restart(world, handle, outage);
+            vcenter.handle.after(BEFORE_RESTART, restart);
         }
-        ("GET", ["sessions"]) => {
-            let shown = |session: &crate::session::Session| {
-                let session = session.as_user_session();
-                json!({ "key": session.key, "user": session.user_name, "calls": session.call_count })
-            };
-            Ok(vcenter.handle.with(|world| json!(world.sessions.iter().map(shown).collect::<Vec<_>>())))
-        }
-        ("DELETE", ["sessions"]) => done(vcenter.expire_sessions()),
-        ("GET", ["permissions"]) => {
-            let denials = vcenter.denials();
-            let shown = denials.iter().map(|denial| {
-                json!({ "privilege": denial.privilege, "below": denial.below.as_ref().map(ToString::to_string) })
-            });
-            Ok(json!(shown.collect::<Vec<_>>()))
-        }
+        ("GET", ["sessions"]) => return Ok(sessions(vcenter)),
+        ("DELETE", ["sessions"]) => vcenter.expire_sessions(),
+        ("GET", ["permissions"]) => return Ok(permissions(vcenter)),
         ("POST", ["permissions", what @ ("deny" | "allow")]) => {
             let asked: JsonDenial = parse(body)?;
             let below = asked.below.as_deref().map(|text| object(vcenter, text)).transpose()?;
-            done(if *what == "deny" {
-                vcenter.deny(&asked.privilege, below);
-            } else {
-                vcenter.allow(&asked.privilege, below);
-            })
+            match *what {
+                "deny" => vcenter.deny(&asked.privilege, below),
+                _ => vcenter.allow(&asked.privilege, below),
+            }
         }
-        ("DELETE", ["permissions"]) => done(vcenter.handle.with(|world| world.permissions.clear())),
-        _ => Err(Refusal::NotFound),
+        ("DELETE", ["permissions"]) => vcenter.handle.with(|world| world.permissions.clear()),
+        _ => return Err(Refusal::NotFound),
     }
+    Ok(json!({}))
 }
 
-fn done((): ()) -> Result<Value, Refusal> {
-    Ok(json!({}))
+fn sessions(vcenter: &Vcenter) -> Value {
+    let shown = |session: &UserSession| json!({ "key": session.key, "user": session.user_name, "calls": session.call_count });
+    json!(vcenter.sessions().iter().map(shown).collect::<Vec<_>>())
+}
+
+fn permissions(vcenter: &Vcenter) -> Value {
+    let shown = |denial: &Denial| {
+        let below = denial.below.as_ref().map(ToString::to_string);
+        json!({ "privilege": denial.privilege, "below": below })
+    };
+    json!(vcenter.denials().iter().map(shown).collect::<Vec<_>>())
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Refusal> {

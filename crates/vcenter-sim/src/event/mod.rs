@@ -3,6 +3,7 @@
 mod call;
 mod class;
 mod collector;
+mod description;
 mod filter;
 mod post;
 mod posted;
@@ -17,6 +18,7 @@ use roost_vim_wire::{Field, MoRef, Value};
 
 pub(crate) use call::call;
 pub(crate) use collector::{MAX_COLLECTORS, checked_count, too_many_collectors};
+pub(crate) use description::description;
 pub(crate) use post::{Draft, Scene, fill, post, post_task, post_vm, vm_draft};
 pub(crate) use posted::{Argument, Posted};
 

@@ -6,6 +6,7 @@ use roost_vim_wire::{Element, Field, MoRef, MoType};
 use super::posted::{Argument, Posted};
 use crate::event::announce;
 use crate::task::Run;
+use crate::vm::Vm;
 use crate::world::World;
 
 /// Who made it happen, when, and as part of what.
@@ -79,6 +80,25 @@ impl Draft {
         if let Some(name) = world.inventory.shared_name(obj) {
             self.arguments.push(Argument { name: Arc::clone(name), obj: obj.clone() });
         }
+        self
+    }
+
+    /// A VM that is not there yet, and where it will be.
+    pub(crate) fn about_new_vm(mut self, world: &World, vm: &MoRef, planned: &Vm) -> Self {
+        if let Some(datacenter) = world.inventory.datacenter_of(&planned.folder) {
+            self = self.about(world, &datacenter);
+        }
+        self.place = Some(planned.folder.clone());
+        self.arguments.push(Argument { name: Arc::clone(&planned.name), obj: vm.clone() });
+        if let Some(compute) = world.inventory.compute_of_host(&planned.host).cloned() {
+            self = self.about(world, &compute);
+        }
+        self.about(world, &planned.host).about(world, &planned.home.datastore)
+    }
+
+    /// Makes it an event of a VM that is or is not a template.
+    pub(crate) fn of_template(mut self, is_template: bool) -> Self {
+        self.template = Some(is_template);
         self
     }
 

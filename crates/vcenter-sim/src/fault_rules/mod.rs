@@ -1,5 +1,6 @@
 //! Faults and delays by rule: which calls, when, and what happens to them. All chance comes from the seed.
 
+mod apply;
 mod rule;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use roost_clock::Random;
 use roost_vim_wire::{LocalizedMethodFault, MoRef};
 use std::time::Duration;
 
+pub(crate) use apply::{after, before, cut, decide};
 pub use rule::{Action, Outage, Rule, RuleId, RuleReport, When};
 
 use crate::door::Vcenter;
@@ -81,7 +83,12 @@ impl Rules {
     }
 
     /// Asked once per task when it starts to run. `method` is the wire name, such as `CloneVM_Task`.
-    pub(crate) fn for_task(&mut self, method: &str, entity: &MoRef, entity_name: &str) -> Option<TaskEffect> {
+    pub(crate) fn for_task(
+        &mut self,
+        method: &str,
+        entity: &MoRef,
+        entity_name: &str,
+    ) -> Option<TaskEffect> {
         let facts = Facts { method, objects: vec![entity.id.to_string(), entity_name.to_owned()] };
         match self.first_due(&facts, Action::is_for_tasks)?.1 {
             Action::FailTask(fault) => Some(TaskEffect::Fail(fault)),
@@ -91,7 +98,11 @@ impl Rules {
         }
     }
 
-    fn first_due(&mut self, facts: &Facts<'_>, concerns: impl Fn(&Action) -> bool) -> Option<(RuleId, Action)> {
+    fn first_due(
+        &mut self,
+        facts: &Facts<'_>,
+        concerns: impl Fn(&Action) -> bool,
+    ) -> Option<(RuleId, Action)> {
         let mut first = None;
         for active in self.active.iter_mut().filter(|active| concerns(&active.rule.action)) {
             if active.rule.fits(facts) && active.is_due() && first.is_none() {
@@ -132,7 +143,7 @@ impl Active {
         let due = match self.rule.when {
             When::Always => true,
             When::Nth(n) => self.matched == n,
-            When::EveryNth(n) => n > 0 && self.matched % n == 0,
+            When::EveryNth(n) => n > 0 && self.matched.is_multiple_of(n),
             When::Chance(probability) => self.random.chance(probability),
         };
         due && self.rule.times.is_none_or(|times| self.fired < times)
@@ -142,7 +153,8 @@ impl Active {
 impl Rule {
     fn fits(&self, facts: &Facts<'_>) -> bool {
         glob::matches(&self.method, facts.method)
-            && (self.object == "*" || facts.objects.iter().any(|object| glob::matches(&self.object, object)))
+            && (self.object == "*"
+                || facts.objects.iter().any(|object| glob::matches(&self.object, object)))
     }
 }
 

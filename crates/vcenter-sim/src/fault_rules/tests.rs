@@ -5,7 +5,8 @@ use crate::options::Options;
 
 fn rules(all: &[Rule]) -> Rules {
     let options = Options { vms: 0, ..Options::default() };
-    let inventory = Inventory::build(&options, &mut Random::from_seed(7), jiff::Timestamp::UNIX_EPOCH);
+    let inventory =
+        Inventory::build(&options, &mut Random::from_seed(7), jiff::Timestamp::UNIX_EPOCH);
     let mut rules = Rules::new(7);
     for rule in all {
         rules.add(rule.clone(), &inventory);
@@ -35,8 +36,14 @@ fn nth_every_nth_and_a_limit_count_fitting_calls() {
     };
     let rule = Rule::new("*", Action::Hang);
     assert_eq!(fired(rule.clone().when(When::Nth(3))), [false, false, true, false, false, false]);
-    assert_eq!(fired(rule.clone().when(When::EveryNth(2))), [false, true, false, true, false, true]);
-    assert_eq!(fired(rule.clone().when(When::EveryNth(2)).once()), [false, true, false, false, false, false]);
+    assert_eq!(
+        fired(rule.clone().when(When::EveryNth(2))),
+        [false, true, false, true, false, true]
+    );
+    assert_eq!(
+        fired(rule.clone().when(When::EveryNth(2)).once()),
+        [false, true, false, false, false, false]
+    );
     assert_eq!(fired(rule.times(2)), [true, true, false, false, false, false]);
 }
 

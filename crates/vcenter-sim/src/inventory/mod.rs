@@ -1,17 +1,23 @@
 //! What the datacenter holds: the tree of objects, the references between them, and the record of what changed.
 
 mod build;
+mod call;
 mod change;
 mod compute;
 mod custom_field;
+mod custom_field_ops;
+mod environment;
 mod folder;
+mod folder_ops;
 mod host_agent;
 mod id;
 mod lookup;
 mod membership;
 mod model_vms;
 mod name;
+mod pool_ops;
 pub(crate) mod property;
+mod recommend;
 pub(crate) mod record;
 mod storage;
 mod table;
@@ -22,12 +28,14 @@ use std::sync::Arc;
 
 use roost_vim_wire::{MoRef, MoType};
 
+pub(crate) use call::call;
 pub(crate) use change::{Change, Changed, Changes};
 pub use compute::HostConnection;
 pub(crate) use compute::{Compute, Datacenter, Host};
 pub(crate) use custom_field::CustomFields;
 pub(crate) use folder::{Children, Folder, FolderKind};
 pub(crate) use id::Ids;
+pub(crate) use lookup::duplicate_name;
 pub(crate) use name::{checked_name, stored_name};
 pub(crate) use storage::{Datastore, Network, PortGroup, Switch};
 pub(crate) use table::Table;

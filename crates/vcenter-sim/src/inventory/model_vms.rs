@@ -176,6 +176,7 @@ impl Builder<'_> {
             snapshots: None,
             guest,
             behaviour: Arc::clone(&pattern.behaviour),
+            identity: None,
             customization: None,
         };
         (moref, vm)

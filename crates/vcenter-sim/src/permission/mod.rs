@@ -3,7 +3,9 @@
 mod needed;
 
 use roost_vim_wire::methods::{EntityPrivilege, HasPrivilegeOnEntities, PrivilegeAvailability};
-use roost_vim_wire::{Array, Element, Fault, LocalizedMethodFault, Method, MoRef, MoType, Request, Value};
+use roost_vim_wire::{
+    Array, Element, Fault, LocalizedMethodFault, Method, MoRef, MoType, Request, Value,
+};
 
 pub(crate) use needed::{Need, datastore, needs};
 
@@ -11,6 +13,7 @@ use crate::call::{CallResult, Failure, ReplyBody, decode};
 use crate::door::Vcenter;
 use crate::glob;
 use crate::inventory::Inventory;
+use crate::property::{Found, no_such};
 use crate::world::World;
 
 pub(crate) const READ: &str = "System.Read";
@@ -37,7 +40,11 @@ impl Permissions {
     }
 
     /// Why the properties of an object cannot be read, if so. Free while nothing is denied.
-    pub(crate) fn read_fault(&self, obj: &MoRef, inventory: &Inventory) -> Option<LocalizedMethodFault> {
+    pub(crate) fn read_fault(
+        &self,
+        obj: &MoRef,
+        inventory: &Inventory,
+    ) -> Option<LocalizedMethodFault> {
         let denied = !self.denied.is_empty() && !self.allows(READ, obj, inventory);
         denied.then(|| no_permission(obj, READ).localized())
     }
@@ -88,12 +95,15 @@ fn is_within(obj: &MoRef, top: &MoRef, inventory: &Inventory) -> bool {
 }
 
 pub(crate) fn no_permission(obj: &MoRef, privilege: &str) -> Failure {
-    let fault = Fault::of("NoPermission").with("object", obj).with("privilegeId", &privilege.to_owned());
+    let fault =
+        Fault::of("NoPermission").with("object", obj).with("privilegeId", &privilege.to_owned());
     Failure::new(fault, "Permission to perform this operation was denied.")
 }
 
 pub(crate) fn not_authenticated(obj: &MoRef, privilege: &str) -> Failure {
-    let fault = Fault::of("NotAuthenticated").with("object", obj).with("privilegeId", &privilege.to_owned());
+    let fault = Fault::of("NotAuthenticated")
+        .with("object", obj)
+        .with("privilegeId", &privilege.to_owned());
     Failure::new(fault, "The session is not authenticated.")
 }
 
@@ -112,7 +122,8 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
     if !world.sessions.is_live(&asked.session_id) {
         return Err(Failure::invalid_argument("sessionId"));
     }
-    if let Some(missing) = asked.entity.iter().find(|entity| !world.has(entity, &asked.session_id)) {
+    if let Some(missing) = asked.entity.iter().find(|entity| !world.has(entity, &asked.session_id))
+    {
         return Err(Failure::not_found(missing));
     }
     let on = |entity: &MoRef| EntityPrivilege {
@@ -130,7 +141,7 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
 }
 
 /// The properties of the authorization manager.
-pub(crate) fn property(path: &str) -> Option<Option<Value>> {
+pub(crate) fn property(path: &str) -> Found {
     match path {
         "privilegeList" => {
             let all = needed::PRIVILEGES.iter().map(|id| {
@@ -144,22 +155,24 @@ pub(crate) fn property(path: &str) -> Option<Option<Value>> {
                         .with(Element::leaf("privGroupName", group)),
                 ))
             });
-            Some(Some(Value::Array(Array::new("AuthorizationPrivilege", all.collect()))))
+            Ok(Some(Value::Array(Array::new("AuthorizationPrivilege", all.collect()))))
         }
-        "roleList" | "description" => Some(None),
-        _ => None,
+        "roleList" | "description" => Ok(None),
+        _ => no_such(path),
     }
 }
 
 impl Vcenter {
     /// Takes a privilege away, everywhere or on an object and all below it. `System.Read` hides properties.
     pub fn deny(&self, privilege: &str, below: Option<MoRef>) {
-        self.handle.with(|world| world.permissions.deny(Denial { privilege: privilege.into(), below }));
+        self.handle
+            .with(|world| world.permissions.deny(Denial { privilege: privilege.into(), below }));
     }
 
     /// Takes back a [`deny`](Self::deny) with the same arguments.
     pub fn allow(&self, privilege: &str, below: Option<MoRef>) {
-        self.handle.with(|world| world.permissions.allow(&Denial { privilege: privilege.into(), below }));
+        self.handle
+            .with(|world| world.permissions.allow(&Denial { privilege: privilege.into(), below }));
     }
 
     pub fn denials(&self) -> Vec<Denial> {

@@ -1,8 +1,8 @@
 //! Which privilege a call needs, and on what.
 
 use roost_vim_wire::methods::{
-    CloneVmTask, CreateVmTask, DeleteDatastoreFileTask, MakeDirectory, MarkAsVirtualMachine, MoveDatastoreFileTask,
-    ReconfigVmTask, RelocateVmTask, SetField, ValidateCredentialsInGuest,
+    CloneVmTask, CreateVmTask, DeleteDatastoreFileTask, MakeDirectory, MarkAsVirtualMachine,
+    MoveDatastoreFileTask, ReconfigVmTask, RelocateVmTask, SetField, ValidateCredentialsInGuest,
 };
 use roost_vim_wire::types::VirtualMachineConfigSpec;
 use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
@@ -46,7 +46,9 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
         }
         ReconfigVmTask::NAME => {
             let Ok(call) = request.decode::<ReconfigVmTask>() else { return needs };
-            reconfigure(&call.spec).into_iter().for_each(|privilege| need(privilege, this));
+            for privilege in reconfigure(&call.spec) {
+                need(privilege, this);
+            }
         }
         RelocateVmTask::NAME => {
             let Ok(call) = request.decode::<RelocateVmTask>() else { return needs };
@@ -74,7 +76,10 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
         "Destroy_Task" => need(by_kind(this, DESTROY), this),
         method if method.ends_with("InGuest") || method.starts_with("InitiateFileTransfer") => {
             // All of them begin with `vm` and `auth`, so any one of them can be decoded as this.
-            let vm = request.decode::<ValidateCredentialsInGuest>().map(|call| call.vm).unwrap_or_default();
+            let vm = request
+                .decode::<ValidateCredentialsInGuest>()
+                .map(|call| call.vm)
+                .unwrap_or_default();
             need(guest_privilege(method), &vm);
         }
         method => {
@@ -103,8 +108,13 @@ fn reconfigure(spec: &VirtualMachineConfigSpec) -> Vec<&'static str> {
 
 /// The datastore that the file of a file manager call is on.
 fn datastore_of(request: &Request<'_>, world: &World) -> Option<MoRef> {
-    let path = request.decode::<MakeDirectory>().map(|call| call.name).ok().filter(|name| !name.is_empty());
-    let path = path.or_else(|| request.decode::<MoveDatastoreFileTask>().map(|call| call.source_name).ok())?;
+    let path = request
+        .decode::<MakeDirectory>()
+        .map(|call| call.name)
+        .ok()
+        .filter(|name| !name.is_empty());
+    let path = path
+        .or_else(|| request.decode::<MoveDatastoreFileTask>().map(|call| call.source_name).ok())?;
     datastore(world, path.strip_prefix('[')?.split(']').next()?)
 }
 
@@ -116,7 +126,9 @@ pub(crate) fn datastore(world: &World, name: &str) -> Option<MoRef> {
 
 fn guest_privilege(method: &str) -> &'static str {
     match method {
-        "StartProgramInGuest" | "TerminateProcessInGuest" => "VirtualMachine.GuestOperations.Execute",
+        "StartProgramInGuest" | "TerminateProcessInGuest" => {
+            "VirtualMachine.GuestOperations.Execute"
+        }
         "InitiateFileTransferToGuest"
         | "MakeDirectoryInGuest"
         | "DeleteFileInGuest"

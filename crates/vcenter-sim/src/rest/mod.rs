@@ -61,8 +61,10 @@ enum Outcome {
 
 const UNAUTHENTICATED: Outcome =
     Outcome::Error(StatusCode::UNAUTHORIZED, "com.vmware.vapi.std.errors.unauthenticated");
-const NOT_FOUND: Outcome = Outcome::Error(StatusCode::NOT_FOUND, "com.vmware.vapi.std.errors.not_found");
-const INVALID: Outcome = Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.invalid_argument");
+const NOT_FOUND: Outcome =
+    Outcome::Error(StatusCode::NOT_FOUND, "com.vmware.vapi.std.errors.not_found");
+const INVALID: Outcome =
+    Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.invalid_argument");
 
 /// A request, taken apart.
 #[derive(Debug)]
@@ -82,7 +84,8 @@ pub(crate) async fn answer(handle: &Handle, request: Request<Body>) -> io::Resul
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
     };
-    let path = percent_encoding::percent_decode_str(head.uri.path()).decode_utf8_lossy().into_owned();
+    let path =
+        percent_encoding::percent_decode_str(head.uri.path()).decode_utf8_lossy().into_owned();
     let (path, is_wrapped) = match path.strip_prefix("/rest/com/vmware/cis/") {
         Some(rest) => (rest, true),
         None => match path.strip_prefix("/api/") {
@@ -99,7 +102,11 @@ pub(crate) async fn answer(handle: &Handle, request: Request<Body>) -> io::Resul
     let id = head.headers.get("vmware-api-session-id").and_then(|id| id.to_str().ok());
     let credentials = head.headers.get(AUTHORIZATION).and_then(|value| basic(value.to_str().ok()?));
     let outcome = handle.with(|world| {
-        world.counters.called(&format!("{} /{}", ask.method, ask.path.first().copied().unwrap_or_default()));
+        world.counters.called(&format!(
+            "{} /{}",
+            ask.method,
+            ask.path.first().copied().unwrap_or_default()
+        ));
         carry_out(world, handle, &ask, id, credentials)
     });
     Ok(respond(outcome, is_wrapped))
@@ -117,7 +124,9 @@ fn respond(outcome: Outcome, is_wrapped: bool) -> Response<Body> {
             response.headers_mut().extend(cookie.parse().ok().map(|value| (SET_COOKIE, value)));
             response
         }
-        Outcome::Error(status, kind) => reply::json(status, &json!({ "type": kind, "value": { "messages": [] } })),
+        Outcome::Error(status, kind) => {
+            reply::json(status, &json!({ "type": kind, "value": { "messages": [] } }))
+        }
     }
 }
 
@@ -141,7 +150,9 @@ fn carry_out(
     }
     let limit = SignedDuration::try_from(world.sessions.idle_limit).unwrap_or(SignedDuration::MAX);
     world.rest.sessions.retain(|_, session| now.duration_since(session.last_active) < limit);
-    let Some((id, session)) = id.and_then(|id| world.rest.sessions.get_mut(id).map(|session| (id, session))) else {
+    let Some((id, session)) =
+        id.and_then(|id| world.rest.sessions.get_mut(id).map(|session| (id, session)))
+    else {
         return UNAUTHENTICATED;
     };
     session.last_active = now;
@@ -162,7 +173,12 @@ fn carry_out(
     }
 }
 
-fn log_in(world: &mut World, handle: &Handle, credentials: Option<(String, String)>, now: Timestamp) -> Outcome {
+fn log_in(
+    world: &mut World,
+    handle: &Handle,
+    credentials: Option<(String, String)>,
+    now: Timestamp,
+) -> Outcome {
     let Some((user, password)) = credentials else { return UNAUTHENTICATED };
     let accepted = match &handle.options.credentials {
         Some(only) => only.user == user && only.password == password,

@@ -32,17 +32,22 @@ struct Tag {
     attached: BTreeSet<MoRef>,
 }
 
-const ALREADY_EXISTS: Outcome = Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.already_exists");
+const ALREADY_EXISTS: Outcome =
+    Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.already_exists");
 
 /// `path` is what follows `tagging/`.
 pub(super) fn carry_out(world: &mut World, ask: &Ask<'_>, path: &[&str]) -> Outcome {
     match path {
-        ["category"] => list_or_create(world, ask, create_category, |tags| tags.categories.keys().collect()),
+        ["category"] => {
+            list_or_create(world, ask, create_category, |tags| tags.categories.keys().collect())
+        }
         ["tag"] => list_or_create(world, ask, create_tag, |tags| tags.tags.keys().collect()),
         ["category", id] => one_category(world, ask, plain(id)),
         ["tag", id] => one_tag(world, ask, plain(id)),
         ["tag-association", id] => association(world, ask, plain(id)),
-        ["tag-association"] if ask.action.as_deref() == Some("list-attached-tags") => attached_tags(world, ask),
+        ["tag-association"] if ask.action.as_deref() == Some("list-attached-tags") => {
+            attached_tags(world, ask)
+        }
         _ => NOT_FOUND,
     }
 }
@@ -81,7 +86,9 @@ fn create_category(world: &mut World, spec: &Value) -> Outcome {
     let category = Category {
         name,
         description: text(spec, "description"),
-        cardinality: Some(text(spec, "cardinality")).filter(|text| !text.is_empty()).unwrap_or("SINGLE".into()),
+        cardinality: Some(text(spec, "cardinality"))
+            .filter(|text| !text.is_empty())
+            .unwrap_or("SINGLE".into()),
         associable_types: types.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
     };
     let id = format!("urn:vmomi:InventoryServiceCategory:{}:GLOBAL", world.rest.random.uuid());
@@ -102,7 +109,8 @@ fn create_tag(world: &mut World, spec: &Value) -> Outcome {
         return ALREADY_EXISTS;
     }
     let id = format!("urn:vmomi:InventoryServiceTag:{}:GLOBAL", world.rest.random.uuid());
-    let tag = Tag { name, description: text(spec, "description"), category, attached: BTreeSet::new() };
+    let tag =
+        Tag { name, description: text(spec, "description"), category, attached: BTreeSet::new() };
     world.rest.tags.tags.insert(id.clone(), tag);
     Outcome::Value(json!(id))
 }
@@ -131,7 +139,8 @@ fn one_category(world: &mut World, ask: &Ask<'_>, id: &str) -> Outcome {
 fn one_tag(world: &mut World, ask: &Ask<'_>, id: &str) -> Outcome {
     let tags = &mut world.rest.tags;
     if ask.action.as_deref() == Some("list-tags-for-category") {
-        let of_category = tags.tags.iter().filter(|(_, tag)| tag.category == id).map(|(tag, _)| tag);
+        let of_category =
+            tags.tags.iter().filter(|(_, tag)| tag.category == id).map(|(tag, _)| tag);
         return Outcome::Value(json!(of_category.collect::<Vec<_>>()));
     }
     let Some(tag) = tags.tags.get(id) else { return NOT_FOUND };
@@ -172,7 +181,8 @@ fn association(world: &mut World, ask: &Ask<'_>, id: &str) -> Outcome {
             Outcome::Nothing
         }
         (Some("list-attached-objects"), _) => {
-            let all = tag.attached.iter().map(|obj| json!({ "id": &*obj.id, "type": obj.kind.as_str() }));
+            let all =
+                tag.attached.iter().map(|obj| json!({ "id": &*obj.id, "type": obj.kind.as_str() }));
             Outcome::Value(json!(all.collect::<Vec<_>>()))
         }
         _ => NOT_FOUND,
@@ -181,6 +191,12 @@ fn association(world: &mut World, ask: &Ask<'_>, id: &str) -> Outcome {
 
 fn attached_tags(world: &World, ask: &Ask<'_>) -> Outcome {
     let Some(obj) = object(ask) else { return INVALID };
-    let carried = world.rest.tags.tags.iter().filter(|(_, tag)| tag.attached.contains(&obj)).map(|(id, _)| id);
+    let carried = world
+        .rest
+        .tags
+        .tags
+        .iter()
+        .filter(|(_, tag)| tag.attached.contains(&obj))
+        .map(|(id, _)| id);
     Outcome::Value(json!(carried.collect::<Vec<_>>()))
 }

@@ -71,7 +71,12 @@ async fn listen_again(address: SocketAddr) -> Option<TcpListener> {
     }
 }
 
-async fn serve(vcenter: Vcenter, stream: TcpStream, peer: SocketAddr, acceptor: Option<TlsAcceptor>) {
+async fn serve(
+    vcenter: Vcenter,
+    stream: TcpStream,
+    peer: SocketAddr,
+    acceptor: Option<TlsAcceptor>,
+) {
     let mut restarts = vcenter.handle.availability.restarts();
     // Small answers to small calls: waiting to fill a packet only costs time.
     let _ = stream.set_nodelay(true);

@@ -48,7 +48,11 @@ pub enum ServeError {
 
 impl Server {
     /// Listens; port 0 takes a free one. Nothing is answered before [`run_until`](Self::run_until).
-    pub async fn bind(vcenter: Vcenter, listen: SocketAddr, tls: Option<TlsIdentity>) -> Result<Self, ServeError> {
+    pub async fn bind(
+        vcenter: Vcenter,
+        listen: SocketAddr,
+        tls: Option<TlsIdentity>,
+    ) -> Result<Self, ServeError> {
         let tls = tls.map(|identity| {
             let thumbprint = identity.thumbprint();
             Ok(Tls { acceptor: identity.acceptor()?, thumbprint })
@@ -58,7 +62,7 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         if let Some(tls) = &tls {
-            vcenter.handle.set_thumbprint(tls.thumbprint.clone());
+            vcenter.handle.set_thumbprint(&tls.thumbprint);
         }
         Ok(Self { vcenter, listener, address, tls })
     }

@@ -40,7 +40,8 @@ impl TlsIdentity {
     /// A certificate chain, leaf first, and its key.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, ServeError> {
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-        let chain = certificates.map_err(|source| ServeError::ReadPem { what: "certificate", source })?;
+        let chain =
+            certificates.map_err(|source| ServeError::ReadPem { what: "certificate", source })?;
         if chain.is_empty() {
             let source = rustls::pki_types::pem::Error::NoItemsFound;
             return Err(ServeError::ReadPem { what: "certificate", source });
@@ -83,6 +84,8 @@ fn is_wildcard(name: &str) -> bool {
 
 impl fmt::Debug for TlsIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TlsIdentity").field("thumbprint", &self.thumbprint()).finish_non_exhaustive()
+        f.debug_struct("TlsIdentity")
+            .field("thumbprint", &self.thumbprint())
+            .finish_non_exhaustive()
     }
 }

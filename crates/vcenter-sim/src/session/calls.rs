@@ -11,6 +11,7 @@ use super::{Newcomer, end, open};
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::dispatch::{Answer, Caller, Outcome};
 use crate::options::Product;
+use crate::property::{Found, no_such};
 use crate::world::{Handle, World};
 
 /// Logs in. `live` says whether the caller came with the cookie of a live session.
@@ -41,7 +42,10 @@ pub(crate) fn login(
         user_agent: caller.user_agent.clone(),
     };
     let (session, cookie) = open(world, handle, newcomer);
-    Ok(Outcome { answer: Answer::Reply(ReplyBody::of::<Login>(&session)), new_cookie: Some(cookie) })
+    Ok(Outcome {
+        answer: Answer::Reply(ReplyBody::of::<Login>(&session)),
+        new_cookie: Some(cookie),
+    })
 }
 
 /// The methods that need a session.
@@ -68,11 +72,16 @@ pub(crate) fn call(
 
 fn session_is_active(request: &Request<'_>, world: &World, cx: &CallContext<'_>) -> CallResult {
     if cx.handle.options.product == Product::HostAgent {
-        return Err(Failure::of("NotImplemented", "The requested operation is not implemented by the server."));
+        return Err(Failure::of(
+            "NotImplemented",
+            "The requested operation is not implemented by the server.",
+        ));
     }
     let asked: SessionIsActive = decode(request)?;
     let session = world.sessions.get(&asked.session_id);
-    Ok(ReplyBody::of::<SessionIsActive>(&session.is_some_and(|session| session.user() == asked.user_name)))
+    Ok(ReplyBody::of::<SessionIsActive>(
+        &session.is_some_and(|session| session.user() == asked.user_name),
+    ))
 }
 
 /// All or none: an unknown key or the caller's own leaves every session as it was.
@@ -98,7 +107,9 @@ fn acquire_ticket(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>
         Some("httpPost") => http::Method::POST,
         Some(_) => return Err(Failure::invalid_argument("spec.method")),
     };
-    let Ok(url) = asked.spec.url.parse::<http::Uri>() else { return Err(Failure::invalid_argument("spec.url")) };
+    let Ok(url) = asked.spec.url.parse::<http::Uri>() else {
+        return Err(Failure::invalid_argument("spec.url"));
+    };
     let id = world.sessions.secret();
     let path = url.path_and_query().map(ToString::to_string).unwrap_or_default();
     world.sessions.tickets.issue(id.clone(), Ticket { session: cx.session.into(), method, path });
@@ -109,12 +120,17 @@ fn acquire_ticket(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>
     }))
 }
 
-/// The properties of the session manager as the holder of `session` sees them; without one only the anonymous ones have
-/// a value. `None`: no such property.
-pub(crate) fn properties(world: &World, session: Option<&str>, path: &str) -> Option<Option<Value>> {
-    let own = || session.and_then(|key| world.sessions.get(key)).map(|session| Value::data(session.as_user_session()));
-    let locales = || Value::Array(Array::new("xsd:string", vec![Value::string("en"), Value::string("en_US")]));
-    Some(match path {
+/// A property of the session manager as the holder of `session` sees it; without one only the anonymous ones have a value.
+pub(crate) fn property(world: &World, session: Option<&str>, path: &str) -> Found {
+    let own = || {
+        session
+            .and_then(|key| world.sessions.get(key))
+            .map(|session| Value::data(session.as_user_session()))
+    };
+    let locales = || {
+        Value::Array(Array::new("xsd:string", vec![Value::string("en"), Value::string("en_US")]))
+    };
+    Ok(match path {
         "currentSession" => own(),
         "sessionList" => {
             let all = world.sessions.iter().map(|session| Value::data(session.as_user_session()));
@@ -124,7 +140,7 @@ pub(crate) fn properties(world: &World, session: Option<&str>, path: &str) -> Op
         "message" => Some(Value::string(&world.sessions.message)),
         "messageLocaleList" | "supportedLocaleList" => Some(locales()),
         _ => {
-            let field = path.strip_prefix("currentSession.")?;
+            let Some(field) = path.strip_prefix("currentSession.") else { return no_such(path) };
             own().and_then(|session| session.get(field))
         }
     })

@@ -11,9 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 use roost_clock::Random;
 use roost_vim_wire::types::UserSession;
 
-pub(crate) use calls::{call, login, properties};
+pub(crate) use calls::{call, login, property};
 
 use crate::collector::Pages;
+use crate::door::Vcenter;
 use crate::options::Options;
 use crate::world::{Handle, World};
 
@@ -43,6 +44,8 @@ pub(crate) struct Session {
     ip: String,
     user_agent: Option<String>,
     calls: i64,
+    /// The number of the idle timer that counts; older ones have been replaced.
+    timer: u64,
     /// Property answers that are not read to their end.
     pub pages: Pages,
 }
@@ -62,7 +65,8 @@ impl Session {
     }
 
     fn is_idle(&self, now: Timestamp, limit: Duration) -> bool {
-        SignedDuration::try_from(limit).is_ok_and(|limit| now.duration_since(self.last_active) >= limit)
+        SignedDuration::try_from(limit)
+            .is_ok_and(|limit| now.duration_since(self.last_active) >= limit)
     }
 
     pub(crate) fn as_user_session(&self) -> UserSession {
@@ -159,12 +163,16 @@ impl Sessions {
             key: Arc::clone(&key),
             cookie,
             user: newcomer.user,
-            locale: newcomer.locale.filter(|locale| !locale.is_empty()).unwrap_or_else(|| "en".into()),
+            locale: newcomer
+                .locale
+                .filter(|locale| !locale.is_empty())
+                .unwrap_or_else(|| "en".into()),
             login_time: now,
             last_active: now,
             ip: newcomer.ip,
             user_agent: newcomer.user_agent,
             calls: 1,
+            timer: 0,
             pages: Pages::default(),
         };
         self.live.entry(key).or_insert(session)
@@ -172,9 +180,14 @@ impl Sessions {
 }
 
 /// Opens a session and starts its idle timer. Returns it with the value of its cookie.
-pub(crate) fn open(world: &mut World, handle: &Handle, newcomer: Newcomer) -> (UserSession, String) {
+pub(crate) fn open(
+    world: &mut World,
+    handle: &Handle,
+    newcomer: Newcomer,
+) -> (UserSession, String) {
     let session = world.sessions.open(newcomer, handle.now());
-    let (key, shown, cookie) = (Arc::clone(&session.key), session.as_user_session(), session.cookie.clone());
+    let (key, shown, cookie) =
+        (Arc::clone(&session.key), session.as_user_session(), session.cookie.clone());
     world.counters.logins += 1;
     watch_idle(world, handle, key);
     crate::model::session_started(world, &shown);
@@ -206,15 +219,34 @@ pub(crate) fn set_idle_limit(world: &mut World, handle: &Handle, limit: Duration
     }
 }
 
-/// Ends the session when its idle limit has passed, or looks again when a call has moved that moment.
+/// Ends the session when its idle limit has passed. There is one timer for each session: a new one replaces it.
 fn watch_idle(world: &mut World, handle: &Handle, key: SessionKey) {
     let limit = world.sessions.idle_limit;
-    let Some(session) = world.sessions.get(&key) else { return };
+    let Some(session) = world.sessions.get_mut(&key) else { return };
     let used = handle.now().duration_since(session.last_active);
     let left = limit.saturating_sub(Duration::try_from(used).unwrap_or_default());
-    if session.is_idle(handle.now(), limit) {
+    if left.is_zero() {
         end(world, &key);
         return;
     }
-    handle.after(left, move |world, handle| watch_idle(world, handle, key));
+    session.timer += 1;
+    let timer = session.timer;
+    handle.after(left, move |world, handle| {
+        // A call since then has moved the moment, so look again.
+        if world.sessions.get(&key).is_some_and(|session| session.timer == timer) {
+            watch_idle(world, handle, key);
+        }
+    });
+}
+
+impl Vcenter {
+    /// Who is logged in.
+    pub fn sessions(&self) -> Vec<UserSession> {
+        self.handle.with(|world| world.sessions.iter().map(Session::as_user_session).collect())
+    }
+
+    /// Ends one session, as if its idle limit had passed. `false` if there is no such session.
+    pub fn expire_session(&self, key: &str) -> bool {
+        self.handle.with(|world| end(world, key))
+    }
 }

@@ -20,10 +20,14 @@ use jiff::Timestamp;
 use roost_vim_wire::MoRef;
 
 pub(crate) use call::call;
-pub(crate) use http_folder::folder;
-pub(crate) use path::{clean_path, parse_datastore_path};
+pub(crate) use file_ops::{file_fault, locate, need_space, need_unlocked};
+pub(crate) use crate::guest::guest_file;
+pub(crate) use http_folder::{folder, parameter, status};
+pub(crate) use path::{clean_path, matches, parse_datastore_path};
 pub(crate) use shelf::{Content, Entry, FileError, Shelf};
-pub(crate) use vm_files::{add_disk_file, add_vm_files, free_directory, remove_disk_file, remove_vm_files, resize_disk_file};
+pub(crate) use vm_files::{
+    add_disk_file, add_vm_files, disk_bytes, free_directory, remove_disk_file, remove_vm_files, resize_disk_file,
+};
 
 use crate::options::Options;
 use crate::world::World;
@@ -93,12 +97,4 @@ impl Store {
 /// Tells watchers that a datastore has more or less space than before.
 pub(crate) fn announce_space(world: &mut World, datastore: &MoRef) {
     world.inventory.changes.modified(datastore, ["summary.freeSpace", "info.freeSpace"]);
-}
-
-/// `/guestFile?id=..&token=..`: the token says who may. 401 when it is unknown or its session has ended.
-pub(crate) async fn guest_file(
-    _handle: &crate::world::Handle,
-    _request: http::Request<crate::door::Body>,
-) -> http::Response<crate::door::Body> {
-    http_folder::status(http::StatusCode::UNAUTHORIZED)
 }

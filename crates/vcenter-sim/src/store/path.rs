@@ -29,7 +29,7 @@ pub(super) fn file_name(path: &str) -> &str {
 }
 
 /// Whether a name fits a pattern with `*` and `?`.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut in_name, mut star) = (0, 0, None);
     while in_name < name.len() {

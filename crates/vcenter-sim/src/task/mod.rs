@@ -6,6 +6,7 @@
 
 mod call;
 pub(crate) mod collector;
+mod description;
 mod info;
 mod job;
 mod lock;
@@ -20,6 +21,7 @@ use roost_vim_wire::types::TaskInfoState;
 use roost_vim_wire::{LocalizedMethodFault, MoRef, Value};
 
 pub(crate) use call::call;
+pub(crate) use description::description;
 pub(crate) use job::{Job, Run, Step};
 pub(crate) use lock::{Hold, Locks};
 pub(crate) use run::{commit, submit, submit_as};

@@ -1,6 +1,8 @@
 //! The methods of the view manager and of views.
 
-use roost_vim_wire::methods::{CreateContainerView, CreateListView, DestroyView, ModifyListView, ResetListView};
+use roost_vim_wire::methods::{
+    CreateContainerView, CreateListView, DestroyView, ModifyListView, ResetListView,
+};
 use roost_vim_wire::{Method, MoRef, MoType, Request};
 
 use super::Container;
@@ -35,10 +37,16 @@ fn create_container(request: &Request<'_>, world: &mut World, cx: &CallContext<'
     if !world.inventory.contains(&asked.container) {
         return Err(Failure::not_found(&asked.container));
     }
-    let container = Container { root: asked.container, kinds: asked.kind, is_recursive: asked.recursive };
+    let container =
+        Container { root: asked.container, kinds: asked.kind, is_recursive: asked.recursive };
     let members = container.list(&world.inventory);
     let id = world.sessions.scoped_id(cx.session);
-    Ok(ReplyBody::of::<CreateContainerView>(&world.views.add(id, cx.session, Some(container), members)))
+    Ok(ReplyBody::of::<CreateContainerView>(&world.views.add(
+        id,
+        cx.session,
+        Some(container),
+        members,
+    )))
 }
 
 fn create_list(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
@@ -47,12 +55,18 @@ fn create_list(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -
         return Err(Failure::not_found(missing));
     }
     let id = world.sessions.scoped_id(cx.session);
-    Ok(ReplyBody::of::<CreateListView>(&world.views.add(id, cx.session, None, asked.obj.into_iter().collect())))
+    Ok(ReplyBody::of::<CreateListView>(&world.views.add(
+        id,
+        cx.session,
+        None,
+        asked.obj.into_iter().collect(),
+    )))
 }
 
 fn modify_list(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
     let asked: ModifyListView = decode(request)?;
-    let (known, unresolved): (Vec<_>, Vec<_>) = asked.add.into_iter().partition(|obj| world.has(obj, cx.session));
+    let (known, unresolved): (Vec<_>, Vec<_>) =
+        asked.add.into_iter().partition(|obj| world.has(obj, cx.session));
     world.views.change_members(&asked.this, |members, deltas| {
         for obj in &asked.remove {
             if members.remove(obj) {
@@ -71,7 +85,8 @@ fn modify_list(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -
 /// Objects that were in the list and stay in it neither leave nor enter.
 fn reset_list(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
     let asked: ResetListView = decode(request)?;
-    let (known, unresolved): (Vec<_>, Vec<_>) = asked.obj.into_iter().partition(|obj| world.has(obj, cx.session));
+    let (known, unresolved): (Vec<_>, Vec<_>) =
+        asked.obj.into_iter().partition(|obj| world.has(obj, cx.session));
     let now: OrderedSet<MoRef> = known.into_iter().collect();
     world.views.change_members(&asked.this, |members, deltas| {
         members.iter().filter(|obj| !now.contains(obj)).for_each(|obj| deltas.left(obj));

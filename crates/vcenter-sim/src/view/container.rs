@@ -18,7 +18,9 @@ pub(crate) struct Container {
 
 /// Whether such a change can move an object from one container to another.
 pub(super) fn moves(paths: &[Changed]) -> bool {
-    paths.iter().any(|changed| matches!(changed.path(), "parent" | "resourcePool" | "runtime.host" | "parentVApp"))
+    paths.iter().any(|changed| {
+        matches!(changed.path(), "parent" | "resourcePool" | "runtime.host" | "parentVApp")
+    })
 }
 
 impl Container {

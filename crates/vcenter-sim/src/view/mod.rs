@@ -13,6 +13,7 @@ pub(crate) use container::Container;
 
 use crate::inventory::{Change, Inventory};
 use crate::ordered_set::OrderedSet;
+use crate::property::{Found, no_such};
 
 #[derive(Debug, Default)]
 pub(crate) struct Views {
@@ -55,14 +56,25 @@ impl Views {
         self.get(obj).into_iter().flat_map(|view| view.members.iter())
     }
 
-    pub(crate) fn property(&self, obj: &MoRef, path: &str, inventory: &Inventory, frozen: bool) -> Option<Option<Value>> {
-        let view = self.get(obj)?;
+    pub(crate) fn property(
+        &self,
+        obj: &MoRef,
+        path: &str,
+        inventory: &Inventory,
+        is_stale: bool,
+    ) -> Found {
+        let Some(view) = self.get(obj) else { return no_such(path) };
         let refs = |members: Vec<MoRef>| {
-            Value::Array(Array::new("ManagedObjectReference", members.into_iter().map(Value::Ref).collect()))
+            Value::Array(Array::new(
+                "ManagedObjectReference",
+                members.into_iter().map(Value::Ref).collect(),
+            ))
         };
-        Some(match (path, &view.container) {
+        Ok(match (path, &view.container) {
             // A frozen inventory is another one than the members were counted in.
-            ("view", Some(container)) if frozen => Some(refs(container.list(inventory).iter().cloned().collect())),
+            ("view", Some(container)) if is_stale => {
+                Some(refs(container.list(inventory).iter().cloned().collect()))
+            }
             ("view", _) => Some(refs(view.members.iter().cloned().collect())),
             ("container", Some(container)) => Some(Value::Ref(container.root.clone())),
             ("type", Some(container)) => {
@@ -70,7 +82,7 @@ impl Views {
                 Some(Value::Array(Array::new("xsd:string", kinds)))
             }
             ("recursive", Some(container)) => Some(Value::Bool(container.is_recursive)),
-            _ => return None,
+            _ => return no_such(path),
         })
     }
 
@@ -78,7 +90,13 @@ impl Views {
         self.views.get(&obj.id).filter(|view| view.obj.kind == obj.kind)
     }
 
-    fn add(&mut self, id: String, session: &str, container: Option<Container>, members: OrderedSet<MoRef>) -> MoRef {
+    fn add(
+        &mut self,
+        id: String,
+        session: &str,
+        container: Option<Container>,
+        members: OrderedSet<MoRef>,
+    ) -> MoRef {
         let kind = if container.is_some() { MoType::ContainerView } else { MoType::ListView };
         let obj = MoRef::new(kind, id);
         let view = View { obj: obj.clone(), session: session.into(), members, container };
@@ -86,7 +104,11 @@ impl Views {
         obj
     }
 
-    fn change_members(&mut self, obj: &MoRef, change: impl FnOnce(&mut OrderedSet<MoRef>, &mut Deltas<'_>)) {
+    fn change_members(
+        &mut self,
+        obj: &MoRef,
+        change: impl FnOnce(&mut OrderedSet<MoRef>, &mut Deltas<'_>),
+    ) {
         let Some(view) = self.views.get_mut(&obj.id) else { return };
         change(&mut view.members, &mut Deltas { view: obj, into: &mut self.deltas });
     }
@@ -109,16 +131,12 @@ impl Views {
         for view in self.views.values_mut() {
             let mut deltas = Deltas { view: &view.obj, into: &mut self.deltas };
             match (change, &view.container) {
-                (Change::Entered(obj), Some(container)) if container.holds(obj, inventory) => {
-                    if view.members.insert(obj.clone()) {
-                        deltas.entered(obj);
-                    }
+                (Change::Entered(obj), Some(container))
+                    if container.holds(obj, inventory) && view.members.insert(obj.clone()) =>
+                {
+                    deltas.entered(obj);
                 }
-                (Change::Left(obj), _) => {
-                    if view.members.remove(obj) {
-                        deltas.left(obj);
-                    }
-                }
+                (Change::Left(obj), _) if view.members.remove(obj) => deltas.left(obj),
                 (Change::Modified(obj, paths), Some(container)) if container::moves(paths) => {
                     container.recount(obj, inventory, &mut view.members, &mut deltas);
                 }
@@ -141,10 +159,18 @@ struct Deltas<'a> {
 
 impl Deltas<'_> {
     fn entered(&mut self, member: &MoRef) {
-        self.into.push(ViewDelta { view: self.view.clone(), member: member.clone(), entered: true });
+        self.into.push(ViewDelta {
+            view: self.view.clone(),
+            member: member.clone(),
+            entered: true,
+        });
     }
 
     fn left(&mut self, member: &MoRef) {
-        self.into.push(ViewDelta { view: self.view.clone(), member: member.clone(), entered: false });
+        self.into.push(ViewDelta {
+            view: self.view.clone(),
+            member: member.clone(),
+            entered: false,
+        });
     }
 }

@@ -1,27 +1,52 @@
 //! One virtual machine: what it is, and everything that can be done to it.
 
+mod call;
+mod clone;
+mod clone_disk;
 mod config;
+mod config_change;
+mod create;
+mod customize;
+mod destroy;
 mod device;
+mod device_change;
+mod device_key;
 mod disk;
+mod disk_change;
+mod draft;
+pub(crate) mod fault;
 pub(crate) mod hardware;
+mod identity;
+mod nic_change;
+pub(crate) mod placement;
+pub(crate) mod power;
 mod power_state;
+mod reconfigure;
+mod relocate;
+mod rename;
+mod snapshot;
+mod snapshot_ops;
+mod template;
+mod upgrade;
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use roost_vim_wire::{MoRef, MoType};
 
-pub(crate) use config::{Config, Settings, guest_full_name, guest_family};
+pub(crate) use call::call;
+pub(crate) use config::{Config, Settings, guest_family, guest_full_name};
+pub(crate) use config_change::merge_allocation;
+pub(crate) use destroy::remove_vm;
 pub(crate) use device::{Device, Mac, Own};
 pub(crate) use disk::{CHILD_DISK_BYTES, Disk, DiskFile, FilePath, initial_bytes};
+pub(crate) use draft::{Draft, Effects};
 pub(crate) use hardware::{StandardDevices, keys};
-pub(crate) use power_state::Power;
-
-use crate::guest::{Guest, GuestBehaviour};
-use crate::pool::Demand;
+pub use power_state::Power;
 pub(crate) use snapshot::{Snapshot, Snapshots};
 
-mod snapshot;
+use crate::guest::{Guest, GuestBehaviour, Identity};
+use crate::pool::Demand;
 
 /// Kept small, because there may be ten thousand: what VMs have in common is shared, and wire objects are made when read.
 #[derive(Debug, Clone)]
@@ -47,6 +72,8 @@ pub(crate) struct Vm {
     pub guest: Guest,
     /// How its guest behaves; clones behave as their source.
     pub behaviour: Arc<GuestBehaviour>,
+    /// What customization made of its system; a copy of its disk has it, too.
+    pub identity: Option<Arc<Identity>>,
     /// Applied at the next power on.
     pub customization: Option<Arc<roost_vim_wire::types::CustomizationSpec>>,
 }

@@ -101,6 +101,14 @@ mod tests {
             datacenter: Some(datacenter.clone()),
             create_parent_directories: Some(true),
         };
+        let into_place = MoveDatastoreFileTask {
+            this: manager.clone(),
+            source_name: "[LocalDS_0] iso/.boot.iso.partial".into(),
+            source_datacenter: Some(datacenter.clone()),
+            destination_name: "[LocalDS_0] iso/boot.iso".into(),
+            destination_datacenter: Some(datacenter.clone()),
+            force: Some(true),
+        };
         let delete = DeleteDatastoreFileTask {
             this: manager,
             name: "[LocalDS_0] iso/a/b/boot.iso".into(),
@@ -111,6 +119,12 @@ mod tests {
                 encode_request(&make, None),
                 r#"<MakeDirectory xmlns="urn:vim25"><_this type="FileManager">FileManager</_this><name>[LocalDS_0] iso/a/b</name>
                 <datacenter type="Datacenter">datacenter-1</datacenter><createParentDirectories>true</createParentDirectories></MakeDirectory>"#,
+            ),
+            (
+                encode_request(&into_place, None),
+                r#"<MoveDatastoreFile_Task xmlns="urn:vim25"><_this type="FileManager">FileManager</_this><sourceName>[LocalDS_0] iso/.boot.iso.partial</sourceName>
+                <sourceDatacenter type="Datacenter">datacenter-1</sourceDatacenter><destinationName>[LocalDS_0] iso/boot.iso</destinationName>
+                <destinationDatacenter type="Datacenter">datacenter-1</destinationDatacenter><force>true</force></MoveDatastoreFile_Task>"#,
             ),
             (
                 encode_request(&delete, None),

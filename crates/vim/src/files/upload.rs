@@ -85,27 +85,34 @@ impl Datastore {
         }
     }
 
-    /// A lost reply leaves open whether the file was moved; its size in place, with the temporary one gone, tells.
+    /// A lost reply leaves open whether the file was or will be moved; once the temporary one is gone, it has been.
     async fn move_into_place(
         &self,
         temporary: &DatastorePath,
         path: &DatastorePath,
         length: u64,
     ) -> Result<(), FileError> {
-        let error = match self.move_to(temporary, path).await {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
-        let is_open = error.fault().is_none() || error.is_fault("FileNotFound");
-        if is_open && !self.exists(temporary).await? && self.verify(path, length).await.is_ok() {
-            return Ok(());
+        let mut tries = 0;
+        loop {
+            let error = match self.move_to(temporary, path).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            tries += 1;
+            let is_open = error.fault().is_none() || error.is_fault("FileNotFound");
+            if tries == TRIES || !is_open && !error.already_exists() {
+                return Err(error);
+            }
+            if error.already_exists() {
+                // A server that does not overwrite although it was asked to.
+                self.delete(path).await?;
+                continue;
+            }
+            tokio::time::sleep(backoff::pause(tries, PAUSE)).await;
+            if !self.exists(temporary).await? {
+                return self.verify(path, length).await;
+            }
         }
-        if error.already_exists() {
-            // A server that does not overwrite although it was asked to.
-            self.delete(path).await?;
-            return self.move_to(temporary, path).await;
-        }
-        Err(error)
     }
 
     async fn verify(&self, path: &DatastorePath, wanted: u64) -> Result<(), FileError> {

@@ -86,7 +86,7 @@ fn digest(credentials: &Credentials) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    const PAUSE: Duration = Duration::from_secs(60);
+    const PAUSE: Duration = Duration::from_mins(1);
 
     fn password(text: &str) -> Credentials {
         Credentials::new("roost", text)

@@ -40,25 +40,23 @@ impl Built {
 }
 
 impl Core {
+    /// A collector in the current session, or in a new one if that turns out to be dead.
     pub(super) async fn build_collector(
         self: &Arc<Self>,
         lost: Option<Lease>,
-    ) -> Result<(Lease, SessionObject), (Option<Lease>, CallError)> {
-        let lease = match lost {
-            Some(lost) => self.renew(&lost).await,
-            None => self.lease().await,
+    ) -> Result<(Lease, SessionObject), CallError> {
+        let call = CreatePropertyCollector { this: self.content()?.property_collector.clone() };
+        let lease = match &lost {
+            Some(lost) => self.renew(lost).await?,
+            None => self.lease().await?,
         };
-        let lease = lease.map_err(|error| (None, error))?;
-        let made = match self.content() {
-            Ok(content) => {
-                let call = CreatePropertyCollector { this: content.property_collector.clone() };
-                self.create_in(&lease, call, Destroy::Collector).await
+        match self.create_in(&lease, call.clone(), Destroy::Collector).await {
+            Err(error) if error.is_session_lost() => {
+                let lease = self.renew(&lease).await?;
+                let collector = self.create_in(&lease, call, Destroy::Collector).await?;
+                Ok((lease, collector))
             }
-            Err(error) => Err(error),
-        };
-        match made {
-            Ok(collector) => Ok((lease, collector)),
-            Err(error) => Err((Some(lease), error)),
+            made => Ok((lease, made?)),
         }
     }
 

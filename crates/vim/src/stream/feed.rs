@@ -105,7 +105,9 @@ impl Pending {
                 self.slots[at] = None;
             }
             (Change::Enter(properties), Change::Modify(changes)) => {
-                changes.into_iter().for_each(|change| properties.apply(change));
+                for change in changes {
+                    properties.apply(change);
+                }
             }
             (Change::Modify(before), Change::Modify(changes)) => merge(before, changes),
             (before, change) => *before = change,

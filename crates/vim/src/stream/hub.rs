@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::CancelWaitForUpdates;
-use roost_vim_wire::types::ObjectContent;
+use roost_vim_wire::types::{ObjectContent, ObjectUpdate};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
@@ -65,13 +65,13 @@ impl Command {
 
 /// The end of a job.
 enum Done {
-    Connected(Result<(Lease, SessionObject), (Option<Lease>, CallError)>),
+    Connected(Result<(Lease, SessionObject), CallError>),
     WatchBuilt { id: u64, result: Result<Built, CallError> },
     ListBuilt { tasks: Vec<MoRef>, result: Result<(Built, Vec<MoRef>), CallError> },
     ListModified { add: Vec<MoRef>, result: Result<Vec<MoRef>, CallError> },
     TasksRead(Result<TasksRead, CallError>),
     Waited(Result<Page, CallError>),
-    Nothing,
+    WaitCancelled,
 }
 
 struct TasksRead {
@@ -94,6 +94,10 @@ struct Up {
     /// Counts the calculations that the server was asked to begin.
     calculation: u64,
     waiting: Option<Waiting>,
+    /// A cancellation is on its way. No new wait until it has arrived: it would be cancelled instead.
+    cancelling: bool,
+    /// Updates of filters that are not known yet: a wait can be answered with them before the call that made the filter is.
+    strays: Vec<(MoRef, ObjectUpdate)>,
     /// The last wait failed on its way and is asked again with the same version.
     resuming: bool,
     /// The last wait ended without news.
@@ -104,7 +108,6 @@ struct Up {
 struct Waiting {
     abort: AbortHandle,
     is_long: bool,
-    is_cancelled: bool,
 }
 
 pub(super) struct Hub {
@@ -152,9 +155,9 @@ impl Hub {
                 Some(done) = self.jobs.join_next() => {
                     match done {
                         Ok((epoch, done)) if epoch == self.epoch => self.finish(done),
-                        Ok(_) => {}
                         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                        Err(_) => {}
+                        // Of an earlier epoch, or a wait that was given up.
+                        Ok(_) | Err(_) => {}
                     }
                     continue;
                 }
@@ -214,15 +217,15 @@ impl Hub {
     }
 
     /// Everything on the server is lost or given up; it is built anew, at once the first time and with pauses after that.
-    fn break_link(&mut self, lease: Option<Lease>, error: Option<CallError>) {
+    fn break_link(&mut self, error: Option<&CallError>) {
         let lost = match &self.link {
             Link::Up(up) => Some(up.lease.clone()),
-            Link::Down { .. } | Link::Connecting => lease,
+            Link::Down { .. } | Link::Connecting => None,
         };
-        let lost = lost.filter(|_| error.as_ref().is_some_and(CallError::is_session_lost));
+        let lost = lost.filter(|_| error.is_some_and(CallError::is_session_lost));
         self.failures += 1;
         let pause = backoff::pause(self.failures - 1, self.core.stream_backoff());
-        if let Some(error) = &error {
+        if let Some(error) = error {
             tracing::warn!(
                 failures = self.failures,
                 "the property stream broke and starts over in {pause:?}: {error}"
@@ -249,7 +252,7 @@ impl Hub {
     }
 
     /// Drops the server side; what still exists there is destroyed by that.
-    fn take_down(&mut self, trouble: Option<CallError>) {
+    fn take_down(&mut self, trouble: Option<&CallError>) {
         self.epoch += 1;
         let link =
             std::mem::replace(&mut self.link, Link::Down { retry_at: Instant::now(), lost: None });
@@ -258,7 +261,7 @@ impl Hub {
         {
             waiting.abort.abort();
         }
-        self.watches.values_mut().for_each(|watch| watch.restart(trouble.clone()));
+        self.watches.values_mut().for_each(|watch| watch.restart(trouble.cloned()));
         self.tasks.restart();
     }
 }

@@ -74,7 +74,7 @@ impl Subscription {
     }
 
     /// What has changed since the last batch; waits if nothing has. A reader that is slow gets one larger batch instead of
-    /// many. `None` when the stream has ended: the client was shut down. Dropping the future loses nothing.
+    /// many. `None` when the stream has ended with its client. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Batch> {
         self.feed.next().await
     }

@@ -96,8 +96,8 @@ pub(super) struct Tasks {
     pub(super) loaded: bool,
     pub(super) modifying: bool,
     pub(super) reading: bool,
-    /// Not before this time, after a failure.
-    pub(super) modify_at: Option<Instant>,
+    /// The list is left alone until then, after a failure.
+    pub(super) paused_until: Option<Instant>,
     announcement: Duration,
     entries: HashMap<MoRef, Entry>,
     finished: Vec<MoRef>,
@@ -110,7 +110,7 @@ impl Tasks {
             loaded: false,
             modifying: false,
             reading: false,
-            modify_at: None,
+            paused_until: None,
             announcement,
             entries: HashMap::new(),
             finished: Vec::new(),
@@ -119,6 +119,11 @@ impl Tasks {
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Ends a pause that is over.
+    pub(super) fn wake(&mut self) {
+        self.paused_until = self.paused_until.filter(|until| *until > Instant::now());
     }
 
     pub(super) fn follow(&mut self, id: u64, task: MoRef, cell: Arc<TaskCell>) {
@@ -180,7 +185,8 @@ impl Tasks {
         if let List::Ready(built) = std::mem::take(&mut self.list) {
             built.collector_gone();
         }
-        (self.loaded, self.modifying, self.reading, self.modify_at) = (false, false, false, None);
+        (self.loaded, self.modifying, self.reading, self.paused_until) =
+            (false, false, false, None);
         self.finished.clear();
         for entry in self.entries.values_mut() {
             entry.place = Place::Unlisted;
@@ -249,7 +255,9 @@ impl Tasks {
             ObjectUpdateKind::Enter => entry.properties = Properties::new(Vec::new(), missing_set),
             ObjectUpdateKind::Modify | ObjectUpdateKind::Other(_) => {}
         }
-        change_set.into_iter().for_each(|change| entry.properties.apply(change));
+        for change in change_set {
+            entry.properties.apply(change);
+        }
         entry.announced = true;
         self.look(&obj);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
-use roost_vim_wire::types::{DynamicProperty, ObjectUpdate, ObjectUpdateKind, PropertyChange};
+use roost_vim_wire::types::{ObjectUpdate, ObjectUpdateKind};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -71,23 +71,13 @@ impl Watch {
     pub(super) fn apply(&mut self, update: ObjectUpdate) {
         let ObjectUpdate { kind, obj, change_set, missing_set } = update;
         match kind {
-            ObjectUpdateKind::Enter => {
-                let mut properties = Properties::new(
-                    Vec::<DynamicProperty>::with_capacity(change_set.len()),
-                    missing_set,
-                );
-                change_set.into_iter().for_each(|change| properties.apply(change));
-                self.enter(obj, properties);
-            }
             ObjectUpdateKind::Modify if self.known.contains(&obj) => {
                 self.see(&obj);
                 self.feed.push(obj, Change::Modify(change_set), false);
             }
-            // A page can end between the first sight of an object and the rest of it.
-            ObjectUpdateKind::Modify => {
-                let mut properties = Properties::new(Vec::new(), missing_set);
-                change_set.into_iter().for_each(|change: PropertyChange| properties.apply(change));
-                self.enter(obj, properties);
+            // Also a change before the first sight: a page can end between the two.
+            ObjectUpdateKind::Enter | ObjectUpdateKind::Modify => {
+                self.enter(obj, Properties::of_changes(change_set, missing_set));
             }
             ObjectUpdateKind::Leave => {
                 if let Load::Loading { seen, .. } = &mut self.load {
@@ -98,7 +88,7 @@ impl Watch {
                 }
             }
             ObjectUpdateKind::Other(kind) => {
-                tracing::debug!(%obj, "an update of the unknown kind {kind:?} is left out")
+                tracing::debug!(%obj, "an update of the unknown kind {kind:?} is left out");
             }
         }
     }

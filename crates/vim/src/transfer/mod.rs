@@ -94,11 +94,11 @@ impl Transfer<'_> {
             request
         };
         let sent = self.unless_silent(self.send(request), progress.subscribe()).await;
-        let response = match (sent, failure.take()) {
-            // The transport only sees that the body broke off; why is known here.
-            (Err(_), Some(source)) => return Err(TransferError::Local { source }),
-            (sent, _) => sent?,
-        };
+        // The other side only sees that the body broke off; why is known here.
+        if let Some(source) = failure.take() {
+            return Err(TransferError::Local { source });
+        }
+        let response = sent?;
         expect_success(response.status())
     }
 

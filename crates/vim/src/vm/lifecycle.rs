@@ -225,3 +225,21 @@ pub fn unlimited_pool() -> ResourceConfigSpec {
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{compact, written};
+
+    #[test]
+    fn a_pool_without_limits_says_so_in_every_field_that_the_server_wants() {
+        let allocation = "<reservation>0</reservation><expandableReservation>true</expandableReservation><limit>-1</limit>\
+                          <shares><shares>0</shares><level>normal</level></shares>";
+        assert_eq!(
+            written("spec", &unlimited_pool()),
+            compact(&format!(
+                "<spec><cpuAllocation>{allocation}</cpuAllocation><memoryAllocation>{allocation}</memoryAllocation></spec>"
+            ))
+        );
+    }
+}

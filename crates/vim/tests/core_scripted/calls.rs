@@ -12,7 +12,9 @@ use roost_vim::wire::{Fault, LocalizedMethodFault, MoRef, MoType, Value, encode_
 use roost_vim::{CallClass, CallError, CallRecord, Deadlines, Faulted, Hooks, Outcome, Remedy};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::script::{Answer, Script, connect, connect_with, fault, reply, settings, settle};
+use crate::script::{
+    Answer, Script, connect, connect_with, fault, logged_in, reply, settings, settle,
+};
 
 fn now() -> CurrentTime {
     CurrentTime { this: MoRef::service_instance() }
@@ -129,15 +131,9 @@ async fn each_class_of_call_has_its_own_deadline() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_shared_login_does_not_eat_the_deadline_of_the_call() {
     let script = Script::new(|incoming| match incoming.method.as_str() {
-        "Login" if incoming.before > 0 => Some(Answer::After(
-            Duration::from_secs(20),
-            Box::new(Answer::Cookie(
-                "s=2",
-                roost_vim::wire::encode_reply::<roost_vim::wire::methods::Login>(
-                    &Default::default(),
-                ),
-            )),
-        )),
+        "Login" if incoming.before > 0 => {
+            Some(Answer::After(Duration::from_secs(20), Box::new(logged_in("s=2"))))
+        }
         "CurrentTime" if incoming.before == 0 => fault("NotAuthenticated"),
         _ => None,
     });
@@ -168,6 +164,7 @@ fn unauthenticated(id: &str) -> ObjectContent {
     ObjectContent { obj: MoRef::vm(id), prop_set: vec![], missing_set: vec![missing] }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer may be empty")]
 fn page(token: Option<&str>, objects: Vec<ObjectContent>) -> Option<RetrieveResult> {
     Some(RetrieveResult { token: token.map(Into::into), objects })
 }

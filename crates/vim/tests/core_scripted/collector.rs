@@ -19,19 +19,19 @@ use crate::script::{Answer, Incoming, reply};
 
 /// What the next waits get.
 #[derive(Default)]
-pub struct Collector {
+pub(crate) struct Collector {
     pages: Mutex<VecDeque<Page>>,
     made: Mutex<u32>,
 }
 
-pub enum Page {
+pub(crate) enum Page {
     /// Version, truncated, and the updates of the newest filter.
     Set(&'static str, bool, Vec<ObjectUpdate>),
     Answer(Answer),
 }
 
 impl Collector {
-    pub fn new(pages: impl IntoIterator<Item = Page>) -> Arc<Self> {
+    pub(crate) fn new(pages: impl IntoIterator<Item = Page>) -> Arc<Self> {
         Arc::new(Self { pages: Mutex::new(pages.into_iter().collect()), made: Mutex::new(0) })
     }
 
@@ -42,7 +42,7 @@ impl Collector {
     }
 
     /// A wait without a page to give is held until it is cancelled or runs out, as a server does.
-    pub fn answer(&self, incoming: &Incoming) -> Option<Answer> {
+    pub(crate) fn answer(&self, incoming: &Incoming) -> Option<Answer> {
         let make = |kind| self.make(kind, incoming.cookie.as_deref());
         match incoming.method.as_str() {
             "CreatePropertyCollector" => {
@@ -87,7 +87,7 @@ fn set(version: &str, truncated: bool, object_set: Vec<ObjectUpdate>) -> Answer 
     .unwrap()
 }
 
-pub fn enter(id: &str) -> ObjectUpdate {
+pub(crate) fn enter(id: &str) -> ObjectUpdate {
     let change = PropertyChange {
         name: "name".into(),
         op: PropertyChangeOp::Assign,
@@ -101,7 +101,7 @@ pub fn enter(id: &str) -> ObjectUpdate {
     }
 }
 
-pub fn leave(id: &str) -> ObjectUpdate {
+pub(crate) fn leave(id: &str) -> ObjectUpdate {
     ObjectUpdate {
         kind: ObjectUpdateKind::Leave,
         obj: MoRef::vm(id),
@@ -111,7 +111,7 @@ pub fn leave(id: &str) -> ObjectUpdate {
 }
 
 /// What a collector of a dead session shows.
-pub fn unauthenticated(id: &str) -> ObjectUpdate {
+pub(crate) fn unauthenticated(id: &str) -> ObjectUpdate {
     let fault = LocalizedMethodFault::new(Fault::of("NotAuthenticated"), "");
     let missing = MissingProperty { path: "name".into(), fault };
     ObjectUpdate {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use roost_vim::wire::MoRef;
 use roost_vim::wire::methods::{CurrentTime, Login};
+use roost_vim::wire::types::UserSession;
 use roost_vim::{
     CallError, CredentialError, CredentialSource, Credentials, Hooks, LoginOutcome, Remedy,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::script::{Answer, Script, connect, connect_with, fault, reply, settings};
+use crate::script::{Answer, Script, connect, connect_with, fault, logged_in, reply, settings};
 
 fn now() -> CurrentTime {
     CurrentTime { this: MoRef::service_instance() }
@@ -18,10 +19,7 @@ fn now() -> CurrentTime {
 #[tokio::test(start_paused = true)]
 async fn connecting_speaks_a_version_that_both_know_and_replays_the_cookie() {
     let script = Script::new(|incoming| match incoming.method.as_str() {
-        "Login" => Some(Answer::Cookie(
-            "\"52 a=b\"",
-            roost_vim::wire::encode_reply::<Login>(&Default::default()),
-        )),
+        "Login" => Some(logged_in("\"52 a=b\"")),
         _ => None,
     });
     let client = connect(&script).await;
@@ -53,13 +51,9 @@ async fn a_hundred_callers_share_one_login() {
     // The first session is gone after the login; the second lives.
     let script =
         Script::new(|incoming| match (incoming.method.as_str(), incoming.cookie.as_deref()) {
-            ("Login", _) if incoming.before > 0 => Some(Answer::After(
-                Duration::from_secs(2),
-                Box::new(Answer::Cookie(
-                    "s=2",
-                    roost_vim::wire::encode_reply::<Login>(&Default::default()),
-                )),
-            )),
+            ("Login", _) if incoming.before > 0 => {
+                Some(Answer::After(Duration::from_secs(2), Box::new(logged_in("s=2"))))
+            }
             ("CurrentTime", Some("vmware_soap_session=s=1")) => {
                 Some(Answer::After(Duration::from_secs(1), Box::new(fault("NotAuthenticated")?)))
             }
@@ -204,7 +198,7 @@ async fn credentials_that_cannot_be_read_send_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_login_without_a_cookie_is_no_login() {
     let script = Script::new(|incoming| match incoming.method.as_str() {
-        "Login" => reply::<Login>(&Default::default()),
+        "Login" => reply::<Login>(&UserSession::default()),
         _ => None,
     });
     assert!(matches!(connect_with(&script, settings()).await, Err(CallError::NoCookie)));

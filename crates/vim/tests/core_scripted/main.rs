@@ -1,5 +1,7 @@
 //! The core of the client against scripted answers, on paused time.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 mod calls;
 mod collector;
 mod login;

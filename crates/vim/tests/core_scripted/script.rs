@@ -18,23 +18,23 @@ use roost_vim::{Body, CallError, Client, Credentials, SendFuture, Settings, Tran
 
 /// One request as the server sees it.
 #[derive(Debug, Clone)]
-pub struct Incoming {
+pub(crate) struct Incoming {
     /// The vim25 method, or the path of anything that is none.
-    pub method: String,
-    pub cookie: Option<String>,
-    pub soap_action: Option<String>,
-    pub body: Bytes,
+    pub(crate) method: String,
+    pub(crate) cookie: Option<String>,
+    pub(crate) soap_action: Option<String>,
+    pub(crate) body: Bytes,
     /// How many of this method came before.
-    pub before: usize,
+    pub(crate) before: usize,
 }
 
 impl Incoming {
-    pub fn decode<M: Method>(&self) -> M {
+    pub(crate) fn decode<M: Method>(&self) -> M {
         Call::parse(&self.body).unwrap().decode().unwrap()
     }
 }
 
-pub enum Answer {
+pub(crate) enum Answer {
     Body(Vec<u8>),
     Cookie(&'static str, Vec<u8>),
     Fault(Fault),
@@ -48,18 +48,24 @@ pub enum Answer {
     After(Duration, Box<Answer>),
 }
 
-pub fn reply<M: Method>(output: &M::Output) -> Option<Answer> {
+#[expect(clippy::unnecessary_wraps, reason = "what a script's function answers")]
+pub(crate) fn reply<M: Method>(output: &M::Output) -> Option<Answer> {
     Some(Answer::Body(encode_reply::<M>(output)))
 }
 
-pub fn fault(class: &str) -> Option<Answer> {
+#[expect(clippy::unnecessary_wraps, reason = "what a script's function answers")]
+pub(crate) fn fault(class: &str) -> Option<Answer> {
     Some(Answer::Fault(Fault::of(class)))
+}
+
+pub(crate) fn logged_in(cookie: &'static str) -> Answer {
+    Answer::Cookie(cookie, encode_reply::<Login>(&UserSession::default()))
 }
 
 type Handler = Box<dyn Fn(&Incoming) -> Option<Answer> + Send + Sync>;
 
 /// Answers with the function, or as a small vCenter does where that has no answer.
-pub struct Script {
+pub(crate) struct Script {
     handler: Handler,
     log: Mutex<Vec<Incoming>>,
     forgotten: Mutex<Vec<Incoming>>,
@@ -72,7 +78,9 @@ impl fmt::Debug for Script {
 }
 
 impl Script {
-    pub fn new(handler: impl Fn(&Incoming) -> Option<Answer> + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn new(
+        handler: impl Fn(&Incoming) -> Option<Answer> + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             handler: Box::new(handler),
             log: Mutex::default(),
@@ -80,20 +88,20 @@ impl Script {
         })
     }
 
-    pub fn log(&self) -> Vec<Incoming> {
+    pub(crate) fn log(&self) -> Vec<Incoming> {
         self.log.lock().unwrap().clone()
     }
 
-    pub fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         self.log().into_iter().map(|incoming| incoming.method).collect()
     }
 
-    pub fn count(&self, method: &str) -> usize {
+    pub(crate) fn count(&self, method: &str) -> usize {
         self.log().iter().filter(|incoming| incoming.method == method).count()
     }
 
     /// Counts from here.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let log = std::mem::take(&mut *self.log.lock().unwrap());
         self.forgotten.lock().unwrap().extend(log);
     }
@@ -189,7 +197,7 @@ fn send(answer: Answer) -> SendFuture {
     })
 }
 
-pub fn content() -> ServiceContent {
+pub(crate) fn content() -> ServiceContent {
     let manager = |kind: MoType| Some(MoRef::new(kind.clone(), kind.as_str()));
     ServiceContent {
         root_folder: MoRef::new(MoType::Folder, "group-d1"),
@@ -205,22 +213,25 @@ pub fn content() -> ServiceContent {
     }
 }
 
-pub const PASSWORD: &str = "correct-horse";
+pub(crate) const PASSWORD: &str = "correct-horse";
 
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings::new("vc.test", Credentials::new("roost@vsphere.local", PASSWORD)).unwrap()
 }
 
-pub async fn connect(script: &Arc<Script>) -> Client {
+pub(crate) async fn connect(script: &Arc<Script>) -> Client {
     connect_with(script, settings()).await.unwrap()
 }
 
-pub async fn connect_with(script: &Arc<Script>, settings: Settings) -> Result<Client, CallError> {
+pub(crate) async fn connect_with(
+    script: &Arc<Script>,
+    settings: Settings,
+) -> Result<Client, CallError> {
     Client::connect(settings, Arc::new(ToScript(Arc::clone(script))), Arc::new(SimClock::new()))
         .await
 }
 
 /// Lets background work run to where it waits.
-pub async fn settle() {
+pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(10)).await;
 }

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +7,7 @@ use roost_vim::wire::methods::{CurrentTime, ValidateCredentialsInGuest};
 use roost_vim::wire::types::{NamePasswordAuthentication, Password};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::script::{Answer, PASSWORD, Script, connect_with, fault, settings};
+use crate::script::{Answer, PASSWORD, Script, connect_with, fault, logged_in, settings};
 
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -39,10 +40,7 @@ async fn no_secret_reaches_logs_errors_or_debug_output() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let script = Script::new(|incoming| match (incoming.method.as_str(), incoming.before) {
-        ("Login", 0) => Some(Answer::Cookie(
-            "secret-cookie",
-            roost_vim::wire::encode_reply::<roost_vim::wire::methods::Login>(&Default::default()),
-        )),
+        ("Login", 0) => Some(logged_in("secret-cookie")),
         ("Login", _) => fault("InvalidLogin"),
         ("CurrentTime", 0) => fault("NotAuthenticated"),
         ("CurrentTime", _) => Some(Answer::Cut),
@@ -52,17 +50,17 @@ async fn no_secret_reaches_logs_errors_or_debug_output() {
     let settings = settings();
     let mut shown = format!("{settings:?} {settings:#?}");
     let client = connect_with(&script, settings).await.unwrap();
-    shown += &format!("{client:?} {:?}", client.observer());
+    write!(shown, "{client:?} {:?}", client.observer()).unwrap();
     let auth = NamePasswordAuthentication {
         password: Password("guest-secret".into()),
         ..Default::default()
     };
     let check = ValidateCredentialsInGuest { this: MoRef::default(), vm: MoRef::vm("vm-1"), auth };
-    shown += &format!("{check:?}");
+    write!(shown, "{check:?}").unwrap();
     let error = client.read(&check).await.unwrap_err();
-    shown += &format!("{error} {error:?}");
+    write!(shown, "{error} {error:?}").unwrap();
     let error = client.read(&CurrentTime { this: MoRef::service_instance() }).await.unwrap_err();
-    shown += &format!("{error} {error:?}");
+    write!(shown, "{error} {error:?}").unwrap();
     client.shutdown().await;
     shown += &String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
     assert!(

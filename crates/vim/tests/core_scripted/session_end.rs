@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use roost_vim::wire::MoRef;
-use roost_vim::wire::methods::{CurrentTime, Login};
+use roost_vim::wire::methods::CurrentTime;
 use roost_vim::{CallError, WatchSpec};
 use tokio::time::{sleep, timeout};
 
-use crate::script::{Answer, Script, connect, connect_with, fault, settings, settle};
+use crate::script::{Answer, Script, connect, connect_with, fault, logged_in, settings, settle};
 
 fn now() -> CurrentTime {
     CurrentTime { this: MoRef::service_instance() }
@@ -50,13 +50,7 @@ async fn dropping_the_last_handle_logs_out() {
 #[tokio::test(start_paused = true)]
 async fn a_connect_that_is_dropped_while_it_logs_in_leaves_no_session() {
     let script = Script::new(|incoming| match incoming.method.as_str() {
-        "Login" => Some(Answer::After(
-            Duration::from_secs(5),
-            Box::new(Answer::Cookie(
-                "late",
-                roost_vim::wire::encode_reply::<Login>(&Default::default()),
-            )),
-        )),
+        "Login" => Some(Answer::After(Duration::from_secs(5), Box::new(logged_in("late")))),
         _ => None,
     });
     let connecting = connect_with(&script, settings());
@@ -69,13 +63,9 @@ async fn a_connect_that_is_dropped_while_it_logs_in_leaves_no_session() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_is_dropped_while_all_log_in_again_leaves_one_session() {
     let script = Script::new(|incoming| match incoming.method.as_str() {
-        "Login" if incoming.before > 0 => Some(Answer::After(
-            Duration::from_secs(5),
-            Box::new(Answer::Cookie(
-                "s=2",
-                roost_vim::wire::encode_reply::<Login>(&Default::default()),
-            )),
-        )),
+        "Login" if incoming.before > 0 => {
+            Some(Answer::After(Duration::from_secs(5), Box::new(logged_in("s=2"))))
+        }
         "CurrentTime" if incoming.cookie.as_deref() == Some("vmware_soap_session=s=1") => {
             fault("NotAuthenticated")
         }

@@ -64,7 +64,11 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         "configuration" if is_cluster => Some(Some(
             Record::of("ClusterConfigInfo").record("dasConfig", high_availability()).record("drsConfig", drs()).value(),
         )),
-        "recommendation" | "drsRecommendation" | "drsFault" | "actionHistory" | "migrationHistory" if is_cluster => {
+        "lifecycleManaged" | "configManagerEnabled" => Some(None),
+        "recommendation" | "drsRecommendation" | "drsFault" | "actionHistory" | "migrationHistory" | "summaryEx"
+        | "hciConfig"
+            if is_cluster =>
+        {
             Some(None)
         }
         _ => None,

@@ -57,6 +57,7 @@ pub(super) fn folder(world: &World, obj: &MoRef, path: &str) -> Answer {
             let items = folder.kind.child_types().iter().map(|kind| Value::string(*kind)).collect();
             Some(Some(Value::Array(Array::new("xsd:string", items))))
         }
+        "namespace" => Some(None),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
 use roost_vim_wire::types::{
-    HostConfigSummary, HostHardwareSummary, HostListSummary, HostListSummaryQuickStats, HostRuntimeInfo,
+    AboutInfo, HostConfigSummary, HostHardwareSummary, HostListSummary, HostListSummaryQuickStats, HostRuntimeInfo,
 };
 use roost_vim_wire::{MoRef, Value};
 
@@ -7,6 +7,8 @@ use super::entity::{entity_properties, status};
 use super::{Answer, enumeration, known, named, refs, text};
 use crate::inventory::record::Record;
 use crate::inventory::{Host, HostConnection};
+use crate::options::Product;
+use crate::service::about_product;
 use crate::world::World;
 
 pub(super) const ALL: &[&str] = entity_properties! {
@@ -40,9 +42,16 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
             known(&first.map(|(_, row)| row.browser.clone()))
         }
         "configManager" => Some(Some(Record::of("HostConfigManager").value())),
-        "capability" | "licensableResource" | "remediationState" | "systemResources" | "answerFileValidationState" => {
-            Some(None)
-        }
+        "capability"
+        | "licensableResource"
+        | "remediationState"
+        | "remediationResult"
+        | "precheckRemediationResult"
+        | "systemResources"
+        | "answerFileValidationState"
+        | "answerFileValidationResult"
+        | "complianceCheckState"
+        | "complianceCheckResult" => Some(None),
         _ => None,
     }
 }
@@ -80,7 +89,7 @@ fn summary(world: &World, obj: &MoRef, row: &Host) -> HostListSummary {
             name: row.name.as_ref().into(),
             port: 443,
             ssl_thumbprint: world.inventory.host_thumbprint.clone(),
-            product: None,
+            product: Some(product(world)),
             vmotion_enabled: false,
         },
         quick_stats: HostListSummaryQuickStats {
@@ -91,6 +100,10 @@ fn summary(world: &World, obj: &MoRef, row: &Host) -> HostListSummary {
         overall_status: if row.connection == HostConnection::Connected { "green" } else { "red" }.into(),
         reboot_required: false,
     }
+}
+
+fn product(world: &World) -> AboutInfo {
+    about_product(Product::HostAgent, &world.service.about.api_version)
 }
 
 fn hardware(row: &Host) -> Record {
@@ -128,7 +141,7 @@ fn config(world: &World) -> Record {
         .records("candidateVnic", "HostVirtualNic", vec![vnic])
         .put("selectedVnic", Value::string("management.key-vim.host.VirtualNic-vmk0"));
     Record::of("HostConfigInfo")
-        .set("product", &world.service.about)
+        .set("product", &product(world))
         .record(
             "virtualNicManagerInfo",
             Record::of("HostVirtualNicManagerInfo").records("netConfig", "VirtualNicManagerNetConfig", vec![net_config]),

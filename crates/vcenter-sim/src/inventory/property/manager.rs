@@ -3,8 +3,9 @@
 use roost_vim_wire::{Array, MoRef, MoType, Value};
 
 use super::{Answer, known, reference, refs};
-use crate::inventory::record::Record;
+use crate::event;
 use crate::service::manager;
+use crate::task;
 use crate::world::World;
 
 /// What a client may open of a kind at once, as a vCenter reports it.
@@ -27,11 +28,12 @@ pub(super) fn all(kind: &MoType) -> &'static [&'static str] {
 pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     let inventory = &world.inventory;
     match (&obj.kind, path) {
+        (MoType::Task, "value" | "availableField") => Some(None),
         (MoType::Task, _) => world.tasks.property(obj, path),
         (MoType::TaskManager, "recentTask") => refs(world.tasks.recent()),
         (MoType::TaskManager | MoType::EventManager, "maxCollector") => known(&MAX_COLLECTORS),
-        (MoType::TaskManager, "description") => Some(Some(Record::of("TaskDescription").value())),
-        (MoType::EventManager, "description") => Some(Some(Record::of("EventDescription").value())),
+        (MoType::TaskManager, "description") => Some(Some(task::description())),
+        (MoType::EventManager, "description") => Some(Some(event::description())),
         (MoType::EventManager, "latestEvent") => Some(world.events.latest()),
         (MoType::EventHistoryCollector, _) => world.events.collector_property(obj, path),
         (MoType::TaskHistoryCollector, _) => world.tasks.collector_property(world, obj, path),
@@ -51,7 +53,6 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         }
         (MoType::HostDatastoreBrowser, "datastore") => refs(inventory.datastore_of_browser(obj).as_ref()),
         (MoType::EnvironmentBrowser, "datastoreBrowser") => Some(None),
-        (MoType::Task | MoType::EventHistoryCollector, "value" | "availableField") => Some(None),
         _ => None,
     }
 }

@@ -42,7 +42,11 @@ fn config(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
         "guestFullName" => text(guest_full_name(&config.settings.guest_id)),
         "version" => text(&config.settings.version),
         "firmware" => text(&config.settings.firmware),
-        "extraConfig" => known(&*config.extra),
+        // There even when it is empty: clients take what is above it for granted.
+        "extraConfig" => {
+            let options = config.extra.iter().cloned().map(Value::data).collect();
+            Some(Some(Value::Array(Array::new("OptionValue", options))))
+        }
         "hardware" => known(&vm_config::hardware(world, vm)),
         "hardware.numCPU" => known(&config.cpus),
         "hardware.numCoresPerSocket" => known(&config.cores_per_socket),

@@ -1,5 +1,6 @@
 //! What the hub does with the end of each job.
 
+use roost_vim_wire::types::ObjectUpdate;
 use roost_vim_wire::{MoRef, MoType};
 use tokio::time::Instant;
 
@@ -9,16 +10,19 @@ use crate::session::Lease;
 use crate::stream::build::Built;
 use crate::stream::page::Page;
 use crate::stream::tasks::List;
-use crate::stream::watch::{Place, Watch};
+use crate::stream::watch::Place;
 use crate::{CallError, Faulted, backoff};
 
 impl Hub {
     pub(super) fn follow_session(&mut self, generation: u64) {
-        if let Link::Up(up) = &self.link
-            && up.lease.generation != generation
-        {
-            tracing::debug!(generation, "the stream moves to the new session");
-            self.break_link(None, None);
+        match &mut self.link {
+            Link::Up(up) if up.lease.generation != generation => {
+                tracing::debug!(generation, "the stream moves to the new session");
+                self.break_link(None);
+            }
+            // Someone got through: no need to wait any longer.
+            Link::Down { retry_at, .. } => *retry_at = Instant::now(),
+            Link::Connecting | Link::Up(_) => {}
         }
     }
 
@@ -30,11 +34,15 @@ impl Hub {
             Done::ListModified { add, result } => self.list_modified(&add, result),
             Done::TasksRead(result) => self.tasks_read(result),
             Done::Waited(result) => self.waited(result),
-            Done::Nothing => {}
+            Done::WaitCancelled => {
+                if let Link::Up(up) = &mut self.link {
+                    up.cancelling = false;
+                }
+            }
         }
     }
 
-    fn connected(&mut self, result: Result<(Lease, SessionObject), (Option<Lease>, CallError)>) {
+    fn connected(&mut self, result: Result<(Lease, SessionObject), CallError>) {
         match result {
             Ok((lease, collector)) => {
                 self.link = Link::Up(Box::new(Up {
@@ -44,28 +52,34 @@ impl Hub {
                     truncated: false,
                     calculation: 0,
                     waiting: None,
+                    cancelling: false,
+                    strays: Vec::new(),
                     resuming: false,
                     resting: false,
                     idle_since: None,
                 }));
             }
-            Err((lease, error)) => self.break_link(lease, Some(error)),
+            Err(error) => self.break_link(Some(&error)),
         }
     }
 
     fn watch_built(&mut self, id: u64, result: Result<Built, CallError>) {
-        let Link::Up(up) = &self.link else { return };
+        let Link::Up(up) = &mut self.link else { return };
         // A watch that was dropped meanwhile: what was built for it goes with `result`.
         let Some(watch) = self.watches.get_mut(&id) else { return };
         match result {
             Ok(mut built) => {
                 built.during = up.calculation;
+                for update in up.take_strays(built.filter()) {
+                    watch.apply(update);
+                }
                 watch.place = Place::Built(built);
+                watch.publish();
                 if !watch.answer(Ok(())) {
                     self.watches.remove(&id);
                 }
             }
-            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
             Err(error) if watch.asked.is_some() => {
                 watch.answer(Err(error));
                 self.watches.remove(&id);
@@ -81,14 +95,22 @@ impl Hub {
     }
 
     fn list_built(&mut self, listed: &[MoRef], result: Result<(Built, Vec<MoRef>), CallError>) {
-        let Link::Up(up) = &self.link else { return };
+        let Link::Up(up) = &mut self.link else { return };
         match result {
             Ok((mut built, unresolved)) => {
                 built.during = up.calculation;
+                let strays = up.take_strays(built.filter());
                 self.tasks.list = List::Ready(built);
                 self.tasks.added(listed, &unresolved);
+                for update in strays {
+                    self.tasks.apply(update);
+                }
             }
-            Err(error) => self.break_link(None, Some(error)),
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
+            Err(error) => {
+                self.tasks.list = List::Absent;
+                self.pause_tasks(listed, &error);
+            }
         }
     }
 
@@ -101,23 +123,29 @@ impl Hub {
                     up.resting = false;
                 }
             }
-            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
-            Err(error) => {
-                tracing::warn!("tasks could not be added to the stream: {error}");
-                self.tasks.not_added(add);
-                self.tasks.modify_at = Some(Instant::now() + self.core.settings.stream.first_pause);
-            }
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
+            Err(error) => self.pause_tasks(add, &error),
         }
+    }
+
+    fn pause_tasks(&mut self, add: &[MoRef], error: &CallError) {
+        tracing::warn!("tasks could not be added to the stream: {error}");
+        self.tasks.not_added(add);
+        self.tasks.paused_until = Some(Instant::now() + self.core.settings.stream.first_pause);
     }
 
     fn tasks_read(&mut self, result: Result<TasksRead, CallError>) {
         self.tasks.reading = false;
         match result {
             Ok(TasksRead { found, vanished }) => {
-                found.into_iter().for_each(|content| self.tasks.read(content));
-                vanished.iter().for_each(|task| self.tasks.vanished(task));
+                for content in found {
+                    self.tasks.read(content);
+                }
+                for task in &vanished {
+                    self.tasks.vanished(task);
+                }
             }
-            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
             Err(error) => tracing::warn!("tasks could not be read: {error}"),
         }
     }
@@ -131,8 +159,9 @@ impl Hub {
                 up.resting = was_long && page.updates.is_empty();
                 self.apply(page);
             }
-            Err(error) if error.is_cancelled() => {}
-            Err(error) if Self::is_link_lost(&error) => self.break_link(None, Some(error)),
+            // By this stream itself. Anyone else's cancellation is an answer lost.
+            Err(error) if error.is_cancelled() && (up.cancelling || up.resuming) => {}
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
             Err(error) => {
                 // A version that the server counts may be asked again after a lost answer, unless it stood for half a page set.
                 let can_resume =
@@ -141,14 +170,19 @@ impl Hub {
                     tracing::warn!("the stream lost an answer and asks again: {error}");
                     up.resuming = true;
                 } else {
-                    self.break_link(None, Some(error));
+                    self.break_link(Some(&error));
                 }
             }
         }
     }
 
     fn apply(&mut self, page: Page) {
+        let is_building = self.is_building();
         let Link::Up(up) = &mut self.link else { return };
+        if !is_building {
+            // Of filters that are being destroyed.
+            up.strays.clear();
+        }
         let by_filter: Vec<(MoRef, u64)> = self
             .watches
             .iter()
@@ -168,6 +202,8 @@ impl Hub {
                 }
             } else if task_filter.as_ref().is_some_and(|(known, _)| *known == filter) {
                 self.tasks.apply(update);
+            } else if is_building {
+                up.strays.push((filter, update));
             }
         }
         if let Some(version) = page.version {
@@ -188,7 +224,9 @@ impl Hub {
         if resynced {
             self.core.settings.hooks.stream_resynced();
         }
-        self.watches.values().for_each(Watch::publish);
+        for watch in self.watches.values() {
+            watch.publish();
+        }
     }
 
     /// Whether an error means that the collector or its session is gone.
@@ -196,6 +234,15 @@ impl Hub {
         error.is_session_lost()
             || error.is_fault("InvalidCollectorVersion")
             || error.missing_object().is_some_and(|missing| is_of_stream(&missing))
+    }
+}
+
+impl Up {
+    fn take_strays(&mut self, filter: &MoRef) -> Vec<ObjectUpdate> {
+        let strays = std::mem::take(&mut self.strays);
+        let (own, others): (Vec<_>, Vec<_>) = strays.into_iter().partition(|(of, _)| of == filter);
+        self.strays = others;
+        own.into_iter().map(|(_, update)| update).collect()
     }
 }
 

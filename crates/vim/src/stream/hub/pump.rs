@@ -39,7 +39,7 @@ impl Hub {
                 });
                 let idle = up.idle_since.map(|since| since + self.core.settings.stream.max_wait);
                 let read = self.tasks.next_read().filter(|_| !self.tasks.reading);
-                unbuilt.chain(idle).chain(read).chain(self.tasks.modify_at).min()
+                unbuilt.chain(idle).chain(read).chain(self.tasks.paused_until).min()
             }
         }
     }
@@ -48,10 +48,11 @@ impl Hub {
     pub(super) fn pump(&mut self) {
         match &self.link {
             Link::Down { retry_at, .. } if self.has_work() && *retry_at <= Instant::now() => {
-                self.connect()
+                self.connect();
             }
             Link::Down { .. } | Link::Connecting => {}
             Link::Up(_) => {
+                self.tasks.wake();
                 self.build_watches();
                 self.build_list();
                 self.modify_list();
@@ -92,7 +93,10 @@ impl Hub {
 
     fn build_list(&mut self) {
         let Link::Up(up) = &self.link else { return };
-        if self.tasks.is_empty() || !matches!(self.tasks.list, List::Absent) {
+        if self.tasks.is_empty()
+            || !matches!(self.tasks.list, List::Absent)
+            || self.tasks.paused_until.is_some()
+        {
             return;
         }
         let (core, lease, collector) =
@@ -114,13 +118,13 @@ impl Hub {
 
     fn modify_list(&mut self) {
         let (Link::Up(up), List::Ready(list)) = (&self.link, &self.tasks.list) else { return };
-        if self.tasks.modifying || self.tasks.modify_at.is_some_and(|time| time > Instant::now()) {
+        if self.tasks.modifying || self.tasks.paused_until.is_some() {
             return;
         }
         let (core, lease, view, resting) =
             (Arc::clone(&self.core), up.lease.clone(), list.view().clone(), up.resting);
         let Some((add, remove)) = self.tasks.take_modification(resting) else { return };
-        (self.tasks.modifying, self.tasks.modify_at) = (true, None);
+        self.tasks.modifying = true;
         self.start(async move {
             let call = ModifyListView { this: view, add, remove };
             let result = core.call_in(&lease, &call).await;
@@ -147,17 +151,20 @@ impl Hub {
         let settings = &self.core.settings.stream;
         let Link::Up(up) = &mut self.link else { return };
         if let Some(waiting) = &mut up.waiting {
-            if waiting.is_long && !waiting.is_cancelled && is_loading {
-                waiting.is_cancelled = true;
+            if waiting.is_long && !up.cancelling && is_loading {
+                up.cancelling = true;
                 let call = CancelWaitForUpdates { this: up.collector.moref().clone() };
                 let (core, lease) = (Arc::clone(&self.core), up.lease.clone());
                 self.start(async move {
                     if let Err(error) = core.call_in(&lease, &call).await {
                         tracing::debug!("the wait was not interrupted: {error}");
                     }
-                    Done::Nothing
+                    Done::WaitCancelled
                 });
             }
+            return;
+        }
+        if up.cancelling {
             return;
         }
         if !has_work {
@@ -199,7 +206,7 @@ impl Hub {
             }
             (epoch, Done::Waited(core.wait_for_updates(&lease, collector, version, max_wait).await))
         });
-        up.waiting = Some(Waiting { abort, is_long, is_cancelled: false });
+        up.waiting = Some(Waiting { abort, is_long });
     }
 
     /// Whether a filter exists that no complete page covers yet.
@@ -209,7 +216,7 @@ impl Hub {
             || matches!(self.tasks.list, List::Ready(_)) && !self.tasks.loaded
     }
 
-    fn is_building(&self) -> bool {
+    pub(super) fn is_building(&self) -> bool {
         self.watches.values().any(|watch| matches!(watch.place, Place::Building))
             || matches!(self.tasks.list, List::Building)
     }
@@ -232,7 +239,7 @@ async fn read_list(
         match core.retrieve_in(lease, properties_spec(&task, &tasks::PATHS)).await {
             Ok(found) => read.found.extend(found),
             Err(error) if error.missing_object().is_some_and(|missing| missing == task) => {
-                read.vanished.push(task)
+                read.vanished.push(task);
             }
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use roost_vim_wire::Value;
-use roost_vim_wire::types::PropertyChangeOp;
+use roost_vim_wire::types::{PropertyChange, PropertyChangeOp};
 
 use super::*;
 use crate::Update;

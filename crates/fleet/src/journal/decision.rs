@@ -1,0 +1,168 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{Gate, VmId};
+
+/// What a decision is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "id")]
+pub enum Subject {
+    /// A job, or another request for a machine.
+    Request(Arc<str>),
+    Vm(VmId),
+    /// A warm pool, a template, a model: what machines are kept ready of.
+    Pool(Arc<str>),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(id) => write!(f, "request {id}"),
+            Self::Vm(id) => write!(f, "VM {id}"),
+            Self::Pool(name) => write!(f, "pool {name}"),
+        }
+    }
+}
+
+/// What was decided. A closed set, because it becomes a metric label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decided {
+    /// A machine is on its way.
+    Spawned,
+    /// Not for us, or somebody else has it.
+    Skipped,
+    /// For us, but not now.
+    Deferred,
+    /// For us, and it will not be.
+    Refused,
+    /// It was on its way and did not arrive.
+    Failed,
+    /// Given back to where it came from.
+    Released,
+    Deleted,
+    /// Somebody wanted it deleted and it stays.
+    Kept,
+    /// Found after a restart and taken on.
+    Adopted,
+    /// It has done what it was for.
+    Finished,
+}
+
+impl Decided {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Spawned => "spawned",
+            Self::Skipped => "skipped",
+            Self::Deferred => "deferred",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Released => "released",
+            Self::Deleted => "deleted",
+            Self::Kept => "kept",
+            Self::Adopted => "adopted",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// When the subject is looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "when", content = "at")]
+pub enum NextLook {
+    /// Never: it is settled.
+    #[default]
+    Settled,
+    At(Timestamp),
+    /// When something that it depends on changes.
+    OnChange,
+    /// When a person has done something.
+    OnPerson,
+}
+
+/// One verdict and how it came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Its place in the journal; grows.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub subject: Subject,
+    pub verdict: Decided,
+    /// For people, in one line.
+    pub reason: Cow<'static, str>,
+    /// In the order in which they were weighed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
+    /// The gate that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_by: Option<&'static str>,
+    pub next_look: NextLook,
+    /// The VM that came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vm: Option<VmId>,
+    /// How often this was decided in a row for this subject, and since when. The same refusal every few seconds is one
+    /// decision.
+    pub times: u32,
+    pub since: Timestamp,
+}
+
+/// A decision before it has its place.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    pub(super) subject: Subject,
+    pub(super) verdict: Decided,
+    pub(super) reason: Cow<'static, str>,
+    pub(super) gates: Vec<Gate>,
+    pub(super) bound_by: Option<&'static str>,
+    pub(super) next_look: NextLook,
+    pub(super) vm: Option<VmId>,
+}
+
+impl Draft {
+    pub fn new(subject: Subject, verdict: Decided, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            subject,
+            verdict,
+            reason: reason.into(),
+            gates: Vec::new(),
+            bound_by: None,
+            next_look: NextLook::default(),
+            vm: None,
+        }
+    }
+
+    /// With what it was weighed against. The first gate that did not pass is taken for the one that decided.
+    #[must_use]
+    pub fn gates(mut self, gates: impl Into<Vec<Gate>>) -> Self {
+        self.gates = gates.into();
+        self.bound_by = self.gates.iter().find(|gate| !gate.passed).map(|gate| gate.name);
+        self
+    }
+
+    #[must_use]
+    pub fn next_look(mut self, next_look: NextLook) -> Self {
+        self.next_look = next_look;
+        self
+    }
+
+    #[must_use]
+    pub fn vm(mut self, vm: &VmId) -> Self {
+        self.vm = Some(vm.clone());
+        self
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.subject, self.verdict.as_str(), self.reason)?;
+        match self.next_look {
+            NextLook::At(at) => write!(f, " (next look at {at:.0})"),
+            NextLook::OnPerson => f.write_str(" (waits for a person)"),
+            NextLook::Settled | NextLook::OnChange => Ok(()),
+        }
+    }
+}

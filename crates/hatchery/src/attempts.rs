@@ -1,0 +1,180 @@
+//! How often a worker was tried for a job, and when that is enough.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_cds::JobId;
+
+use crate::refusal::Refusal;
+use crate::time::{elapsed, later};
+
+/// A job is forgotten this long after its first attempt, however many followed.
+const MEMORY: Duration = Duration::from_hours(1);
+/// More jobs than a hatchery starts in an hour; beyond it the oldest are forgotten early.
+const MOST_JOBS: usize = 10_000;
+
+/// Counts real attempts: those for which everything was reserved and the job was to be taken. With the usual limit of 5 a job gets five of
+/// them, and at its sixth sight it has had enough (2.6).
+#[derive(Debug, Clone)]
+pub struct Attempts {
+    limit: Option<u32>,
+    jobs: HashMap<JobId, Made>,
+    /// Oldest first. An entry whose time is not that of `jobs` is of a job that was forgotten in between.
+    order: VecDeque<(Timestamp, JobId)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    count: u32,
+    first: Timestamp,
+}
+
+/// The job has had all of its attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted {
+    pub made: u32,
+    /// When a V2 job, which no hatchery may fail, is looked at again.
+    pub until: Timestamp,
+}
+
+impl From<Exhausted> for Refusal {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Attempts { made: exhausted.made }
+    }
+}
+
+impl Attempts {
+    /// `None` for no limit.
+    pub fn new(limit: Option<u32>) -> Self {
+        Self { limit, jobs: HashMap::new(), order: VecDeque::new() }
+    }
+
+    /// Whether the job may be tried once more. Counts nothing.
+    pub fn check(&self, job: &JobId, now: Timestamp) -> Result<(), Exhausted> {
+        let Some(made) = self.jobs.get(job).filter(|made| elapsed(made.first, now) < MEMORY) else {
+            return Ok(());
+        };
+        match self.limit {
+            Some(limit) if made.count >= limit => {
+                Err(Exhausted { made: made.count, until: later(made.first, MEMORY) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts an attempt and says which one it is, from 1.
+    pub fn count(&mut self, job: &JobId, now: Timestamp) -> u32 {
+        self.forget_old(now);
+        let order = &mut self.order;
+        let made = self.jobs.entry(job.clone()).or_insert_with(|| {
+            order.push_back((now, job.clone()));
+            Made { count: 0, first: now }
+        });
+        made.count = made.count.saturating_add(1);
+        made.count
+    }
+
+    /// For a job that has its worker or is gone.
+    pub fn forget(&mut self, job: &JobId) {
+        self.jobs.remove(job);
+    }
+
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    fn forget_old(&mut self, now: Timestamp) {
+        while let Some((first, job)) = self.order.front() {
+            let is_current = self.jobs.get(job).is_some_and(|made| made.first == *first);
+            if is_current && elapsed(*first, now) < MEMORY && self.order.len() < MOST_JOBS {
+                return;
+            }
+            if is_current {
+                self.jobs.remove(job);
+            }
+            self.order.pop_front();
+        }
+    }
+}
+
+/// What a V1 job that has had enough is failed with.
+pub fn failure_message(hatchery: &str, made: u32) -> String {
+    format!("hatchery {hatchery:?} failed to start worker after {made} attempts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minutes: u64) -> Timestamp {
+        later(Timestamp::UNIX_EPOCH, Duration::from_mins(minutes))
+    }
+
+    #[test]
+    fn five_real_attempts_and_the_sixth_sight_is_the_end() {
+        let mut attempts = Attempts::new(Some(5));
+        let job = JobId::V1(123);
+        for number in 1..=5 {
+            assert_eq!(attempts.check(&job, at(number)), Ok(()), "sight {number}");
+            assert_eq!(u64::from(attempts.count(&job, at(number))), number);
+        }
+        let enough = attempts.check(&job, at(6)).unwrap_err();
+        assert_eq!(enough, Exhausted { made: 5, until: at(61) });
+        assert_eq!(
+            failure_message("h", enough.made),
+            r#"hatchery "h" failed to start worker after 5 attempts"#
+        );
+    }
+
+    #[test]
+    fn the_memory_lasts_an_hour_from_the_first_attempt() {
+        let mut attempts = Attempts::new(Some(2));
+        let job = JobId::V2("j".into());
+        attempts.count(&job, at(0));
+        attempts.count(&job, at(59));
+        assert!(attempts.check(&job, at(59)).is_err());
+        assert_eq!(attempts.check(&job, at(60)), Ok(()), "not refreshed by the second");
+        assert_eq!(attempts.count(&job, at(60)), 1);
+    }
+
+    #[test]
+    fn without_a_limit_there_is_no_end_and_a_forgotten_job_starts_anew() {
+        let mut attempts = Attempts::new(None);
+        let job = JobId::V1(1);
+        (0..100).for_each(|_| {
+            attempts.count(&job, at(0));
+        });
+        assert_eq!(attempts.check(&job, at(0)), Ok(()));
+        attempts.forget(&job);
+        assert!(attempts.is_empty());
+        assert_eq!(attempts.count(&job, at(1)), 1);
+    }
+
+    #[test]
+    fn looking_counts_nothing() {
+        let attempts = Attempts::new(Some(1));
+        for _ in 0..10 {
+            assert_eq!(attempts.check(&JobId::V1(1), at(0)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut attempts = Attempts::new(Some(5));
+        for number in 0..30_000 {
+            let job = JobId::V1(number % 20_000);
+            attempts.count(&job, at(0));
+            if number % 3 == 0 {
+                attempts.forget(&job);
+            }
+        }
+        assert!(attempts.len() <= MOST_JOBS && attempts.order.len() <= MOST_JOBS, "{}", attempts.len());
+        attempts.count(&JobId::V1(-1), at(60));
+        assert_eq!(attempts.len(), 1);
+    }
+}

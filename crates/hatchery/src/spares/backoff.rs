@@ -1,0 +1,50 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::config::SpareModel;
+use crate::time::later;
+
+/// After the first failure; doubled by each that follows.
+const FIRST: Duration = Duration::from_secs(30);
+/// A template that somebody mends is tried again within this time.
+const MOST: Duration = Duration::from_mins(30);
+
+/// Templates whose spares fail, and until when they are left alone. Upstream tries at once, for ever.
+#[derive(Debug, Clone, Default)]
+pub struct Backoffs {
+    failing: BTreeMap<SpareModel, Failing>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failing {
+    times: u32,
+    until: Timestamp,
+}
+
+impl Backoffs {
+    /// Returns until when the template is left alone.
+    pub fn failed(&mut self, model: &SpareModel, now: Timestamp) -> Timestamp {
+        let times = self.failing.get(model).map_or(0, |failing| failing.times);
+        let delay = FIRST.saturating_mul(1 << times.min(16)).min(MOST);
+        let failing = Failing { times: times.saturating_add(1), until: later(now, delay) };
+        self.failing.insert(model.clone(), failing);
+        failing.until
+    }
+
+    pub fn succeeded(&mut self, model: &SpareModel) {
+        self.failing.remove(model);
+    }
+
+    /// Until when nothing is made from it, and how often it failed in a row.
+    pub fn blocked(&self, model: &SpareModel, now: Timestamp) -> Option<(Timestamp, u32)> {
+        let failing = self.failing.get(model).filter(|failing| now < failing.until)?;
+        Some((failing.until, failing.times))
+    }
+
+    /// Forgets templates that no pool asks for any more.
+    pub fn retain(&mut self, is_asked_for: impl Fn(&SpareModel) -> bool) {
+        self.failing.retain(|model, _| is_asked_for(model));
+    }
+}

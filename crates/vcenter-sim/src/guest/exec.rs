@@ -1,0 +1,228 @@
+//! Programs as child processes of this machine.
+//!
+//! A program runs as the tools would run it: through `/bin/bash`, with exactly the given environment. Three things differ
+//! from a real guest, and this is no sandbox: the program has the rights of the simulator's user.
+//!
+//! - Paths of files that were put into the guest through guest operations are translated where the program's path or its
+//!   arguments name them; its working directory is translated, too. Any other path is one of this machine.
+//! - `PATH` is led by a directory with commands that must not reach this machine: `shutdown`, `poweroff`, `halt`, `reboot`
+//!   and `systemctl` leave a note instead, and `sudo` runs what follows as the same user. Those commands are replaced also
+//!   where they are called by their usual absolute paths. When the program that left the note exits, the VM goes down.
+//! - What it prints goes to a file, `.roost/output/<pid>.log` in the guest's directory.
+//!
+//! Every program leads a process group of its own, which is killed when its VM is powered off or destroyed, when the program
+//! is terminated, and when the simulator ends.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Command;
+
+use crate::guest::file::PRIVATE;
+use crate::guest::process::default_environment;
+use crate::guest::{GuestProgram, guest_path};
+
+/// The process group of a program.
+#[derive(Debug)]
+pub(crate) struct Child {
+    group: Option<Pid>,
+}
+
+impl Child {
+    /// Ends the program and all that it started. A group that is gone already is what was wanted.
+    pub(crate) fn kill(&self) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What a program asked of its VM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PowerRequest {
+    Off,
+    Reboot,
+}
+
+/// Starts a program in the guest whose directory is `root`. `ended` is told its exit code, what it asked for, and what it printed.
+pub(super) fn start(
+    root: &Path,
+    program: &GuestProgram,
+    uploaded: &BTreeSet<String>,
+    pid: i64,
+    ended: impl FnOnce(i32, Option<PowerRequest>, String) + Send + 'static,
+) -> io::Result<Child> {
+    let corner = root.join(PRIVATE);
+    let commands = prepare(&corner)?;
+    let log = corner.join("output").join(format!("{pid}.log"));
+    let output = File::create(&log)?;
+    let directory = program.directory.as_deref().and_then(guest_path).unwrap_or_else(|| home(&program.user));
+    let directory = root.join(directory.trim_start_matches('/'));
+    fs::create_dir_all(&directory)?;
+    let line = format!("{} {}", program.path, program.arguments);
+    let line = translate(&line, root, uploaded, &commands);
+    let mut child = Command::new("/bin/bash")
+        .arg("-c")
+        .arg(line)
+        .env_clear()
+        .envs(environment(program, root, &commands))
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    tokio::spawn(async move {
+        let status = child.wait().await;
+        let code = status.map_or(-1, exit_code);
+        let output = fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        ended(code, take_request(&corner), output);
+    });
+    Ok(Child { group })
+}
+
+/// A program that a signal ended is reported as a shell reports it.
+fn exit_code(status: std::process::ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+fn home(user: &str) -> String {
+    if user == "root" { "/root".into() } else { format!("/home/{user}") }
+}
+
+/// Exactly what was given, but for `PATH`: without the simulator's commands in front, a guest could shut this machine down.
+fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(String, String)> {
+    let defaults;
+    let given = if program.environment.is_empty() {
+        defaults = default_environment(&program.user);
+        &defaults
+    } else {
+        &program.environment
+    };
+    let mut variables: Vec<(String, String)> =
+        given.iter().filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.into(), value.into())).collect();
+    if program.environment.is_empty() {
+        // A home that was not asked for may as well exist.
+        let real = root.join(home(&program.user).trim_start_matches('/'));
+        set(&mut variables, "HOME", real.display().to_string());
+    }
+    let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    let own = variables.iter().find(|(name, _)| name == "PATH").map_or(usual, |(_, value)| value.as_str());
+    let path = format!("{}:{own}", commands.display());
+    set(&mut variables, "PATH", path);
+    variables
+}
+
+fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
+    match variables.iter_mut().find(|(known, _)| known == name) {
+        Some((_, slot)) => *slot = value,
+        None => variables.push((name.into(), value)),
+    }
+}
+
+/// Replaces the paths of guest files, longest first, and those of the commands that must not reach this machine.
+fn translate(line: &str, root: &Path, uploaded: &BTreeSet<String>, commands: &Path) -> String {
+    let mut known: Vec<&String> = uploaded.iter().collect();
+    known.sort_by_key(|path| std::cmp::Reverse(path.len()));
+    let mut line = line.to_owned();
+    for path in known {
+        let real = root.join(path.trim_start_matches('/')).display().to_string();
+        line = replace_path(&line, path, &real);
+    }
+    for (name, _) in COMMANDS {
+        let own = commands.join(name).display().to_string();
+        for place in ["/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"] {
+            line = replace_path(&line, &format!("{place}{name}"), &own);
+        }
+    }
+    line
+}
+
+/// Replaces a path where it stands whole: not as the beginning or the end of a longer one.
+fn replace_path(line: &str, path: &str, real: &str) -> String {
+    let is_part = |char: char| char.is_alphanumeric() || "/._-".contains(char);
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(path) {
+        let (before, behind) = (&rest[..at], &rest[at + path.len()..]);
+        let is_whole = !before.ends_with(is_part) && !behind.starts_with(is_part);
+        out.push_str(before);
+        out.push_str(if is_whole { real } else { path });
+        rest = behind;
+    }
+    out + rest
+}
+
+const NOTE_OFF: &str = "case \" $* \" in *\" -c \"*) rm -f \"$note\" ;; *\" -r \"*) echo reboot > \"$note\" ;; *) echo off > \"$note\" ;; esac";
+const NOTE_REBOOT: &str = "echo reboot > \"$note\"";
+const SYSTEMCTL: &str = "case \" $* \" in *poweroff*|*halt*) echo off > \"$note\" ;; *reboot*) echo reboot > \"$note\" ;; *) exit 1 ;; esac";
+const SUDO: &str = "while [ \"${1#-}\" != \"$1\" ]; do shift; done; exec \"$@\"";
+
+const COMMANDS: [(&str, &str); 6] = [
+    ("shutdown", NOTE_OFF),
+    ("poweroff", NOTE_OFF),
+    ("halt", NOTE_OFF),
+    ("reboot", NOTE_REBOOT),
+    ("systemctl", SYSTEMCTL),
+    ("sudo", SUDO),
+];
+
+/// Makes the simulator's corner of a guest's directory. Returns where its commands are.
+fn prepare(corner: &Path) -> io::Result<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let commands = corner.join("bin");
+    fs::create_dir_all(corner.join("output"))?;
+    if !commands.is_dir() {
+        fs::create_dir_all(&commands)?;
+        let note = corner.join("power").display().to_string();
+        for (name, body) in COMMANDS {
+            let path = commands.join(name);
+            fs::write(&path, format!("#!/bin/sh\nnote='{note}'\n{body}\n"))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(commands)
+}
+
+/// The note that a program may have left; it counts once.
+fn take_request(corner: &Path) -> Option<PowerRequest> {
+    let note = corner.join("power");
+    let text = fs::read_to_string(&note).ok()?;
+    let _ = fs::remove_file(note);
+    match text.trim() {
+        "off" => Some(PowerRequest::Off),
+        "reboot" => Some(PowerRequest::Reboot),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guest_paths_are_translated_where_they_stand_whole() {
+        let uploaded = ["/tmp/run.sh".to_owned(), "/tmp/run".to_owned()].into();
+        let line = translate("/bin/bash /tmp/run.sh /tmp/run.sh.bak '/tmp/run'", Path::new("/g"), &uploaded, Path::new("/c"));
+        assert_eq!(line, "/bin/bash /g/tmp/run.sh /tmp/run.sh.bak '/g/tmp/run'");
+    }
+
+    #[test]
+    fn commands_that_would_reach_this_machine_are_replaced_by_absolute_path_too() {
+        let line = translate("/sbin/shutdown -h now; /usr/bin/systemctl poweroff", Path::new("/g"), &BTreeSet::new(), Path::new("/c"));
+        assert_eq!(line, "/c/shutdown -h now; /c/systemctl poweroff");
+    }
+}

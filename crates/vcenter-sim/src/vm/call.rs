@@ -1,0 +1,38 @@
+use roost_vim_wire::{MoRef, Request};
+
+use crate::call::{CallContext, CallResult};
+use crate::model::calls;
+use crate::vm::{clone, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops, template, upgrade};
+use crate::world::World;
+
+/// The methods of VMs and their snapshots, and those of other objects that end in one.
+pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+    calls! { request;
+        CloneVmTask => |call| clone::clone_vm(world, cx, this, (call.folder, call.name, call.spec)),
+        CreateVmTask => |call| create::create(world, cx, this, (call.config, call.pool, call.host)),
+        ReconfigVmTask => |call| reconfigure::reconfigure(world, cx, this, call.spec),
+        CustomizeVmTask => |call| customize::customize(world, cx, this, call.spec),
+        PowerOnVmTask => |call| power::power_on(world, cx, this, call.host),
+        PowerOffVmTask => |_| power::power_off(world, cx, this),
+        ResetVmTask => |_| power::reset(world, cx, this),
+        SuspendVmTask => |_| power::suspend(world, cx, this),
+        ShutdownGuest => |_| power::ask_guest(world, cx, this, power::Request::ShutDown),
+        RebootGuest => |_| power::ask_guest(world, cx, this, power::Request::Reboot),
+        StandbyGuest => |_| power::ask_guest(world, cx, this, power::Request::StandBy),
+        MarkAsTemplate => |_| template::mark_as_template(world, cx, this),
+        MarkAsVirtualMachine => |call| template::mark_as_vm(world, cx, this, (&call.pool, call.host.as_ref())),
+        UnregisterVm => |_| destroy::unregister(world, cx, this),
+        RelocateVmTask => |call| relocate::relocate(world, cx, this, call.spec),
+        UpgradeVmTask => |call| upgrade::upgrade(world, cx, this, call.version),
+        AcquireTicket => |call| relocate::console_ticket(world, this, &call.ticket_type),
+        CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, call),
+        RevertToCurrentSnapshotTask => |call| {
+            snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false))
+        },
+        RevertToSnapshotTask => |call| snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false)),
+        RemoveSnapshotTask => |call| snapshot_ops::remove(world, cx, this, call.remove_children),
+        RemoveAllSnapshotsTask => |_| snapshot_ops::remove_all(world, cx, this),
+        RenameTask => |call| rename::rename(world, cx, this, call.new_name),
+        DestroyTask => |_| destroy::destroy(world, cx, this),
+    }
+}

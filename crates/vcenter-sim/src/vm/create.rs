@@ -1,0 +1,181 @@
+//! `CreateVM_Task`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_vim_wire::types::VirtualMachineConfigSpec;
+use roost_vim_wire::{Fault, MoRef, Value};
+
+use crate::call::{CallContext, Failure};
+use crate::event::{self, Scene};
+use crate::guest::{Guest, GuestBehaviour};
+use crate::inventory::{FolderKind, checked_name, draw_uuid, parse_uuid};
+use crate::store;
+use crate::task::{self, Job, Run, submit};
+use crate::vm::{
+    Config, Draft, Effects, FilePath, Power, Settings, StandardDevices, Vm, config_change, identity, placement,
+};
+use crate::world::World;
+
+pub(super) fn create(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    folder: &MoRef,
+    (spec, pool, host): (VirtualMachineConfigSpec, MoRef, Option<MoRef>),
+) -> Result<MoRef, Failure> {
+    if world.inventory.folders.get(folder).is_none_or(|row| row.kind != FolderKind::Vm) {
+        return Err(Failure::of("NotSupported", "Virtual machines can only be created in a virtual machine folder."));
+    }
+    if !world.inventory.pools.contains(&pool) {
+        return Err(Failure::not_found(&pool));
+    }
+    let takes = cx.handle.options.timings.create.draw(&mut world.random);
+    let this = world.inventory.ids.vm();
+    let at = (folder.clone(), pool, host);
+    let plan = Arc::new(std::sync::Mutex::new(None::<(Vm, Effects)>));
+    let (worked_out, kept, given_back) = (Arc::clone(&plan), Arc::clone(&plan), plan);
+    let reserved = this.clone();
+    let mut job = Job::on("CreateVM_Task", folder)
+        .cancelable()
+        .first(move |world, run| {
+            let drawn = work_out(world, run, &spec, at)?;
+            post_begin(world, &run.into(), &drawn.0, &reserved, &spec);
+            let name = (drawn.0.folder.clone(), Arc::clone(&drawn.0.name));
+            world.inventory.reserved_names.insert(name, reserved);
+            *worked_out.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(drawn);
+            Ok(())
+        })
+        .then(takes, move |world, run| {
+            let drawn = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            let Some((vm, effects)) = drawn else { return Ok(None) };
+            enter(world, run, &this, vm, &effects);
+            Ok(Some(Value::Ref(this)))
+        })
+        .undo(move |world| {
+            let drawn = given_back.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            if let Some((vm, _)) = drawn {
+                world.inventory.reserved_names.remove(&(vm.folder, vm.name));
+            }
+        });
+    // Many VMs are created in one folder at a time.
+    job.holds.clear();
+    Ok(submit(world, cx, job))
+}
+
+fn work_out(
+    world: &mut World,
+    run: &Run<'_>,
+    spec: &VirtualMachineConfigSpec,
+    (folder, pool, host): (MoRef, MoRef, Option<MoRef>),
+) -> Result<(Vm, Effects), Failure> {
+    let name: Arc<str> = checked_name(spec.name.as_deref().unwrap_or_default())?.into();
+    world.inventory.refuse_duplicate(&folder, &name)?;
+    let home = home(world, spec, &folder, &name)?;
+    placement::check_datastore(world, &home.datastore, Some(&pool))?;
+    let directory = home.path.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+    let mut draft = Draft {
+        config: empty_config(),
+        datastore: home.datastore.clone(),
+        directory,
+        power: Power::Off,
+        has_snapshots: false,
+        is_clone: false,
+        effects: Effects::default(),
+    };
+    config_change::apply(world, &mut draft, spec)?;
+    let demand = crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings);
+    let host = placement::choose_host(&world.inventory, &pool, host.as_ref(), demand)?;
+    config_change::check_cpu_limit(world, &draft, &host)?;
+    draft.check_space(world)?;
+    let vm = new_vm(world, (name, folder, pool, host, home), draft.config, spec, run.now);
+    Ok((vm, draft.effects))
+}
+
+fn new_vm(
+    world: &mut World,
+    (name, folder, pool, host, home): (Arc<str>, MoRef, MoRef, MoRef, FilePath),
+    config: Config,
+    spec: &VirtualMachineConfigSpec,
+    now: Timestamp,
+) -> Vm {
+    let given = |uuid: &Option<String>| uuid.as_deref().and_then(parse_uuid);
+    Vm {
+        name,
+        folder,
+        pool: Some(pool),
+        host,
+        home,
+        uuid: given(&spec.uuid).unwrap_or_else(|| draw_uuid(&mut world.random)),
+        instance_uuid: given(&spec.instance_uuid).unwrap_or_else(|| draw_uuid(&mut world.random)),
+        template: false,
+        power: Power::Off,
+        boot_time: None,
+        suspend_time: None,
+        created: spec.create_date.unwrap_or(now),
+        modified: now,
+        is_connected: true,
+        config,
+        snapshots: None,
+        guest: Guest::default(),
+        behaviour: Arc::new(GuestBehaviour::default()),
+        identity: None,
+        customization: None,
+    }
+}
+
+/// A VM as it is before a request adds to it. What boots from an image brings its tools along.
+fn empty_config() -> Config {
+    Config {
+        annotation: None,
+        cpus: 1,
+        cores_per_socket: 1,
+        memory_mb: 32,
+        has_tools: true,
+        settings: Arc::new(Settings::default()),
+        extra: Arc::default(),
+        devices: StandardDevices::new().fixed(),
+    }
+}
+
+/// Where the VM's files go: the datastore that the request names, in a directory that it names or a free one.
+fn home(world: &World, spec: &VirtualMachineConfigSpec, folder: &MoRef, name: &str) -> Result<FilePath, Failure> {
+    let asked = spec.files.as_ref().and_then(|files| files.vm_path_name.as_deref()).unwrap_or_default();
+    if asked.is_empty() {
+        let fault = Fault::of("InvalidDatastorePath").with("datastorePath", &asked.to_owned());
+        return Err(Failure::new(fault, "The request names no datastore for the virtual machine."));
+    }
+    let datacenter = world.inventory.datacenter_of(folder);
+    let file = store::locate(world, asked, datacenter.as_ref())?;
+    if file.path.is_empty() {
+        let directory = store::free_directory(world, &file.datastore, name);
+        return Ok(FilePath::new(&file.datastore, format!("{directory}/{name}.vmx")));
+    }
+    let path = match file.path.ends_with(".vmx") {
+        true => file.path.to_string(),
+        false => format!("{}/{name}.vmx", file.path),
+    };
+    let file = FilePath::new(&file.datastore, path);
+    let is_there = world.store.shelf(&file.datastore).is_some_and(|shelf| shelf.get(&file.path).is_some());
+    match is_there {
+        true => Err(store::file_fault(world, "FileAlreadyExists", &file, "The file already exists:")),
+        false => Ok(file),
+    }
+}
+
+fn enter(world: &mut World, run: &Run<'_>, this: &MoRef, vm: Vm, effects: &Effects) {
+    world.inventory.reserved_names.remove(&(vm.folder.clone(), Arc::clone(&vm.name)));
+    world.inventory.enter_vm(this, vm);
+    effects.apply_files(world, run.now);
+    store::add_vm_files(world, this, run.now);
+    task::commit(world, &run.task);
+    let scene = Scene::from(run);
+    identity::post_identity(world, &scene, this);
+    event::post_vm(world, &scene, "VmCreatedEvent", this, "New virtual machine {vm} created on {host} in {dc}");
+}
+
+fn post_begin(world: &mut World, scene: &Scene, planned: &Vm, this: &MoRef, spec: &VirtualMachineConfigSpec) {
+    let host = world.inventory.name(&planned.host).unwrap_or_default();
+    let draft = event::Draft::new("VmBeingCreatedEvent", format!("Creating {} on host {host}", planned.name));
+    let draft = draft.about_new_vm(world, this, planned).of_template(false);
+    event::post(world, scene, draft.with("configSpec", spec));
+}

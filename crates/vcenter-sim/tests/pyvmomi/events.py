@@ -1,0 +1,4 @@
+# What has happened, asked for once and followed.
+
+events = content.eventManager
+template = vm("debian12")

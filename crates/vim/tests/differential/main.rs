@@ -1,0 +1,65 @@
+//! One script of calls, run through our client against `vcsim` and against our own simulator: what it observes must agree.
+//!
+//! Both servers are simulators, but of different authors. Where they differ, the table below says so and why; a row that is
+//! no longer true fails the test as well.
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+mod script;
+mod servers;
+
+use std::collections::BTreeMap;
+
+use crate::script::Observations;
+
+/// A step on which the two servers are known to differ.
+struct Difference {
+    step: &'static str,
+    vcsim: &'static str,
+    ours: &'static str,
+    /// Which of them is right, and how we know: sections are those of the vSphere reference.
+    because: &'static str,
+}
+
+const VCENTER: &[Difference] = &[];
+
+const ESXI: &[Difference] = &[];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_vcenters_look_the_same_to_the_client() {
+    let Some(vcsim) = servers::vcsim(false).await else { return };
+    let ours = servers::our_simulator(false).await;
+    compare(&script::vcenter(&vcsim.client).await, &script::vcenter(&ours.client).await, VCENTER);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_hosts_look_the_same_to_the_client() {
+    let Some(vcsim) = servers::vcsim(true).await else { return };
+    let ours = servers::our_simulator(true).await;
+    compare(&script::host(&vcsim.client).await, &script::host(&ours.client).await, ESXI);
+}
+
+fn compare(vcsim: &Observations, ours: &Observations, known: &[Difference]) {
+    let steps: Vec<_> = vcsim.iter().map(|(step, _)| step).collect();
+    assert_eq!(
+        steps,
+        ours.iter().map(|(step, _)| step).collect::<Vec<_>>(),
+        "the script took different ways"
+    );
+    let mut known: BTreeMap<_, _> =
+        known.iter().map(|difference| (difference.step, difference)).collect();
+    let mut problems = Vec::new();
+    for ((step, theirs), (_, mine)) in vcsim.iter().zip(ours) {
+        match known.remove(step.as_str()) {
+            Some(row) if row.vcsim == theirs && row.ours == mine => {}
+            Some(row) => problems.push(format!(
+                "{step}: the known difference ({}) has changed:\n   vcsim: {theirs}\n   ours:  {mine}",
+                row.because
+            )),
+            None if theirs == mine => {}
+            None => problems.push(format!("{step}:\n   vcsim: {theirs}\n   ours:  {mine}")),
+        }
+    }
+    problems
+        .extend(known.keys().map(|step| format!("{step}: is in the table but not in the script")));
+    assert!(problems.is_empty(), "{} differences:\n{}", problems.len(), problems.join("\n"));
+}

@@ -1,0 +1,14 @@
+//! The verbs on the embedded vCenter, in process and on paused time: hours pass at once, and no socket is opened.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod create;
+mod destroy;
+mod events;
+mod files;
+mod find;
+mod guest;
+mod lab;
+mod make_once;
+mod reconfigure;
+mod snapshot;
+mod spawn;
