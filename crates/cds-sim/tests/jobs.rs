@@ -26,7 +26,7 @@ async fn a_v1_job_is_booked_executed_and_done() {
     let id = lab.api.add_v1_job(V1Demand::new().takes(mins(3)));
     lab.v1().book(id).await.unwrap();
     let config = lab.v1_worker("keen-bohr", id);
-    let worker = lab.start(config);
+    let worker = lab.start(&config);
     time::sleep(mins(2)).await;
     let workers = lab.v1().workers().await.unwrap();
     assert_eq!(
@@ -52,7 +52,7 @@ async fn a_v2_job_is_taken_executed_and_done() {
         let id = lab.api.add_v2_job(V2Demand::new(MODEL).ends(outcome).takes(mins(20))).unwrap();
         lab.v2().take(&id).await.unwrap();
         let config = lab.v2_worker("keen-bohr", &id);
-        let worker = lab.start(config);
+        let worker = lab.start(&config);
         time::sleep(mins(10)).await;
         let workers = lab.v2().workers().await.unwrap();
         assert_eq!((workers[0].run_job_id.as_str(), workers.len()), (id.as_str(), 1));
@@ -85,10 +85,10 @@ async fn of_two_workers_for_one_v1_job_only_one_executes_it() {
     lab.v1().book(id).await.unwrap();
     other.v1().unwrap().book(id).await.expect("the race is lost by nobody");
     let winner = lab.v1_worker("keen-bohr", id);
-    let winner = lab.start(winner);
+    let winner = lab.start(&winner);
     time::sleep(secs(5)).await;
     let loser = lab.v1_worker_of("hv2", "calm-curie", id);
-    let loser = lab.start(loser);
+    let loser = lab.start(&loser);
     assert_eq!(loser.await.unwrap().unwrap(), WorkerEnd::NothingToDo, "ends quietly");
     assert_eq!(winner.await.unwrap().unwrap(), WorkerEnd::Worked(JobStatus::Success));
     let report = lab.api.job(&JobId::V1(id)).unwrap();
@@ -102,12 +102,12 @@ async fn two_workers_of_one_hatchery_for_one_job_are_noticed() {
     let id = lab.api.add_v2_job(V2Demand::new(MODEL).takes(mins(5))).unwrap();
     lab.v2().take(&id).await.unwrap();
     let first = lab.v2_worker("first", &id);
-    let first = lab.start(first);
+    let first = lab.start(&first);
     time::sleep(secs(5)).await;
     lab.v2().release(&id).await.unwrap();
     lab.v2().take(&id).await.unwrap();
     let second = lab.v2_worker("second", &id);
-    let second = lab.start(second);
+    let second = lab.start(&second);
     let _ = tokio::join!(first, second);
     let doubles = lab.api.double_workers();
     assert_eq!(doubles[0].workers, ["first", "second"]);
@@ -120,13 +120,13 @@ async fn a_worker_that_died_before_its_successor_came_is_no_double() {
     let id = lab.api.add_v2_job(V2Demand::new(MODEL).takes(mins(5))).unwrap();
     lab.v2().take(&id).await.unwrap();
     let first = lab.v2_worker("first", &id);
-    let first = lab.start(first);
+    let first = lab.start(&first);
     time::sleep(secs(5)).await;
     first.abort();
     lab.v2().release(&id).await.unwrap();
     lab.v2().take(&id).await.unwrap();
     let second = lab.v2_worker("second", &id);
-    let second = lab.start(second).await.unwrap().unwrap();
+    let second = lab.start(&second).await.unwrap().unwrap();
     assert_eq!(second, WorkerEnd::Worked(JobStatus::Success));
     assert_eq!(lab.api.double_workers(), []);
     assert_eq!(lab.api.job(&JobId::V2(id)).unwrap().executions(), ["first", "second"]);
@@ -138,7 +138,7 @@ async fn disabling_a_worker_at_work_fails_its_v1_job() {
     let id = lab.api.add_v1_job(V1Demand::new().takes(mins(10)));
     let config = lab.v1_worker("keen-bohr", id);
     lab.v1().book(id).await.unwrap();
-    let worker = lab.start(config);
+    let worker = lab.start(&config);
     time::sleep(mins(1)).await;
     let listed = lab.v1().workers().await.unwrap().remove(0);
     lab.v1().disable_worker(&listed.id).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_worker_disabled_by_somebody_else_stops_in_the_middle_of_its_job() {
     let id = lab.api.add_v2_job(V2Demand::new(MODEL).takes(mins(10))).unwrap();
     lab.v2().take(&id).await.unwrap();
     let config = lab.v2_worker("keen-bohr", &id);
-    let worker = lab.start(config);
+    let worker = lab.start(&config);
     time::sleep(mins(1)).await;
     lab.api.disable_worker("keen-bohr");
     time::sleep(secs(11)).await;
@@ -172,7 +172,7 @@ async fn the_job_of_a_worker_that_died_fails_in_v1_and_is_stopped_in_v2() {
     lab.v1().book(v1).await.unwrap();
     lab.v2().take(&v2).await.unwrap();
     let (first, second) = (lab.v1_worker("one", v1), lab.v2_worker("two", &v2));
-    let (first, second) = tokio::join!(lab.start(first), lab.start(second));
+    let (first, second) = tokio::join!(lab.start(&first), lab.start(&second));
     assert_eq!(first.unwrap().unwrap(), WorkerEnd::Died);
     assert_eq!(second.unwrap().unwrap(), WorkerEnd::Died);
     time::sleep(mins(4)).await;
@@ -192,7 +192,7 @@ async fn a_taken_job_without_a_worker_waits_again_after_ten_minutes_and_no_relea
     time::sleep(secs(661)).await;
     let report = lab.api.job(&JobId::V2(id.clone())).unwrap();
     assert_eq!((report.status, report.releases().len()), (JobStatus::Waiting, 0));
-    let error = lab.start(config).await.unwrap().unwrap_err();
+    let error = lab.start(&config).await.unwrap().unwrap_err();
     assert!(chain(&error).contains("HTTP 403"), "too late: {}", chain(&error));
     time::sleep(mins(60)).await;
     assert_eq!(lab.api.job(&JobId::V2(id)).unwrap().status, JobStatus::Fail, "waited an hour");
@@ -210,15 +210,15 @@ async fn a_worker_is_believed_only_with_a_token_that_its_hatchery_signed_in_the_
     forged.api_token = Secret::new(format!("{message}.{signature}"));
     lab.v1().book(id).await.unwrap();
     for config in [forged, unknown.clone()] {
-        let error = lab.start(config).await.unwrap().unwrap_err();
+        let error = lab.start(&config).await.unwrap().unwrap_err();
         assert!(matches!(error, WorkerError::SignIn { .. }), "{error:?}");
     }
     time::sleep(mins(61)).await;
     lab.v1().book(id).await.unwrap();
-    let error = lab.start(expired).await.unwrap().unwrap_err();
+    let error = lab.start(&expired).await.unwrap().unwrap_err();
     assert!(matches!(error, WorkerError::SignIn { .. }), "{error:?}");
     unknown.api_token = Secret::default();
-    assert!(lab.start(unknown).await.unwrap().is_err());
+    assert!(lab.start(&unknown).await.unwrap().is_err());
     assert!(lab.api.job(&JobId::V1(id)).unwrap().workers().is_empty());
 }
 
@@ -232,7 +232,7 @@ async fn a_token_is_for_a_job_or_for_a_registration_and_never_for_both() {
         let model = ClaimedModel::default();
         let worker = V1Worker { name, model, job_id, register_only, hatchery_name };
         let config = lab.v1_config(worker);
-        assert!(lab.start(config).await.unwrap().is_err());
+        assert!(lab.start(&config).await.unwrap().is_err());
     }
 }
 
@@ -249,7 +249,7 @@ async fn registering_shows_what_a_model_can_do() {
         register_only: true,
         hatchery_name: HATCHERY.into(),
     });
-    assert_eq!(lab.start(config).await.unwrap().unwrap(), WorkerEnd::Registered);
+    assert_eq!(lab.start(&config).await.unwrap().unwrap(), WorkerEnd::Registered);
     let model = lab.v1().model(&path).await.unwrap();
     assert_eq!((model.need_registration, model.nb_spawn_err), (false, 0));
     assert_eq!(model.registered_os.as_deref(), Some("linux"));
@@ -282,7 +282,7 @@ async fn a_worker_lives_through_lost_answers_and_still_works_once() {
             lab.v2().take(&id).await.unwrap();
             (lab.v2_worker("w", &id), JobId::V2(id))
         };
-        let end = lab.start(config).await.unwrap().unwrap();
+        let end = lab.start(&config).await.unwrap().unwrap();
         assert_eq!(end, WorkerEnd::Worked(JobStatus::Success), "{pattern}");
         let report = lab.api.job(&id).unwrap();
         assert_eq!(
@@ -301,7 +301,7 @@ async fn workers_of_a_deleted_service_are_adopted_by_its_successor() {
     let id = lab.api.add_v1_job(V1Demand::new().takes(mins(5)));
     lab.v1().book(id).await.unwrap();
     let config = lab.v1_worker("keen-bohr", id);
-    let worker = lab.start(config);
+    let worker = lab.start(&config);
     time::sleep(secs(5)).await;
     lab.api.delete_service(HATCHERY);
     lab.api.forget_sessions();

@@ -25,13 +25,15 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// The V2 websocket looks for `osArch` at the top of `config` and nowhere else.
+    /// The V2 websocket looks for `osArch` at the top of `config` and nowhere else. Without it, it takes `linux/amd64`.
     pub(crate) fn v2_config(&self) -> Value {
         let mut config = match &self.config {
             Value::Object(members) => members.clone(),
             _ => serde_json::Map::new(),
         };
-        config.insert("osArch".to_owned(), json!(self.os_arch));
+        if !self.os_arch.is_empty() {
+            config.insert("osArch".to_owned(), json!(self.os_arch));
+        }
         Value::Object(config)
     }
 

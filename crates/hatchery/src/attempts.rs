@@ -173,7 +173,11 @@ mod tests {
                 attempts.forget(&job);
             }
         }
-        assert!(attempts.len() <= MOST_JOBS && attempts.order.len() <= MOST_JOBS, "{}", attempts.len());
+        assert!(
+            attempts.len() <= MOST_JOBS && attempts.order.len() <= MOST_JOBS,
+            "{}",
+            attempts.len()
+        );
         attempts.count(&JobId::V1(-1), at(60));
         assert_eq!(attempts.len(), 1);
     }

@@ -2,12 +2,14 @@
 //! outlives us.
 
 use jiff::Timestamp;
-use roost_cds::v1::{self, ModelPath};
 use roost_cds::JobId;
+use roost_cds::v1::{self, ModelPath};
 use roost_fleet::AddressGrant;
 use roost_vim::wire::MoRef;
 use roost_vim::wire::types::{VirtualDevice, VirtualDeviceConfigSpec};
-use roost_vim::{CloneVm, Customization, DeviceError, DiskCopy, NetworkBacking, NicAddress, Reconfigure};
+use roost_vim::{
+    CloneVm, Customization, DeviceError, DiskCopy, NetworkBacking, NicAddress, Reconfigure,
+};
 
 use crate::annotation::Annotation;
 use crate::flavor::{self, DiskError, FirstDisk, Flavor};
@@ -40,14 +42,23 @@ pub struct Birth<'a> {
 /// What a VM is cloned for.
 #[derive(Debug, Clone, Copy)]
 pub enum Purpose<'a> {
-    Worker { model: &'a WorkerModel, job: &'a JobId },
+    Worker {
+        model: &'a WorkerModel,
+        job: &'a JobId,
+    },
     /// Shows what a V1 model can do.
-    Registration { model: &'a v1::Model },
+    Registration {
+        model: &'a v1::Model,
+    },
     /// A spare of a V1 model, or of a template.
-    SpareV1 { model: &'a v1::Model },
+    SpareV1 {
+        model: &'a v1::Model,
+    },
     SpareV2,
     /// Becomes the template of a V1 model.
-    Template { model: &'a v1::Model },
+    Template {
+        model: &'a v1::Model,
+    },
 }
 
 impl Birth<'_> {
@@ -78,7 +89,7 @@ impl Birth<'_> {
             Purpose::Registration { model } => {
                 v1(&mut annotation, model);
                 annotation.register_only = true;
-                annotation.job_id = "0".to_owned();
+                annotation.job_id = String::from("0");
                 annotation.worker_start_time = self.now.into();
             }
             Purpose::SpareV1 { model } => {
@@ -255,8 +266,16 @@ mod tests {
         Flavor { name: "large".into(), cpus: Some(8), memory_mb: Some(16384), disk_gb: Some(60) }
     }
 
-    fn birth<'a>(purpose: Purpose<'a>) -> Birth<'a> {
-        Birth { hatchery: "h1", name: "keen-bohr", source: "debian12", purpose, flavor: None, address: None, now: NOW }
+    fn birth(purpose: Purpose<'_>) -> Birth<'_> {
+        Birth {
+            hatchery: "h1",
+            name: "keen-bohr",
+            source: "debian12",
+            purpose,
+            flavor: None,
+            address: None,
+            now: NOW,
+        }
     }
 
     fn job() -> JobId {
@@ -265,16 +284,23 @@ mod tests {
 
     #[test]
     fn reference_7_3_a_worker_with_flavor_and_address() {
-        let (model, flavor, grant, job) = (WorkerModel::v1(v1_model("debian12")), large(), grant(), job());
+        let (model, flavor, grant, job) =
+            (WorkerModel::v1(v1_model("debian12")), large(), grant(), job());
         let birth = Birth {
             flavor: Some(&flavor),
             address: Some(&grant),
             ..birth(Purpose::Worker { model: &model, job: &job })
         };
         let clone = birth.clone_vm(&site());
-        assert_eq!((clone.name.as_str(), clone.power_on, clone.tools_after_power_on), ("keen-bohr", true, Some(true)));
+        assert_eq!(
+            (clone.name.as_str(), clone.power_on, clone.tools_after_power_on),
+            ("keen-bohr", true, Some(true))
+        );
         assert_eq!(clone.disks, DiskCopy::ShareParents, "moveChildMostDiskBacking");
-        assert_eq!((clone.cpus, clone.memory_mb, clone.disk_bytes), (Some(8), Some(16384), Some(60 << 30)));
+        assert_eq!(
+            (clone.cpus, clone.memory_mb, clone.disk_bytes),
+            (Some(8), Some(16384), Some(60 << 30))
+        );
         assert_eq!(clone.datastore, Some(site().datastore));
         assert_eq!(clone.network, Some(site().network));
         let customization = clone.customization.unwrap();
@@ -301,7 +327,11 @@ mod tests {
     #[test]
     fn d34_without_an_address_every_card_of_the_template_asks_a_dhcp_server() {
         let clone = birth(Purpose::SpareV2).clone_vm(&site());
-        assert_eq!((clone.cpus, clone.memory_mb, clone.disk_bytes), (None, None, None), "D5: a spare is neutral");
+        assert_eq!(
+            (clone.cpus, clone.memory_mb, clone.disk_bytes),
+            (None, None, None),
+            "D5: a spare is neutral"
+        );
         let spec = clone.customization.unwrap().spec(2).unwrap();
         assert_eq!(spec.nic_setting_map.len(), 2);
         assert_eq!(
@@ -317,7 +347,11 @@ mod tests {
     fn reference_7_2_each_purpose_says_what_it_is() {
         let model = v1_model("debian12");
         let registration = birth(Purpose::Registration { model: &model }).annotation();
-        assert!(registration.register_only && registration.job_id == "0" && registration.job().is_none());
+        assert!(
+            registration.register_only
+                && registration.job_id == "0"
+                && registration.job().is_none()
+        );
         let spare = birth(Purpose::SpareV1 { model: &model }).annotation();
         assert!(spare.provisioning && spare.worker_start_time.get().is_none());
         assert_eq!(v1_model_path(&spare), Some(model.path()));
@@ -331,7 +365,10 @@ mod tests {
         VirtualDevice {
             key: 2000,
             capacity_in_kb: Some(gb << 20),
-            backing: Some(VirtualDeviceBackingInfo { parent, ..VirtualDeviceBackingInfo::default() }),
+            backing: Some(VirtualDeviceBackingInfo {
+                parent,
+                ..VirtualDeviceBackingInfo::default()
+            }),
             ..VirtualDevice::of("VirtualDisk")
         }
     }
@@ -364,7 +401,10 @@ mod tests {
         let change = claim(&spare, &model, &job, Some(&flavor), &devices).reconfigure().unwrap();
         assert_eq!(change.change_version.as_deref(), Some("v7"), "W15");
         assert_eq!(change.name.as_deref(), Some("happy-hopper"));
-        assert_eq!((change.cpus, change.memory_mb, change.devices.len()), (Some(8), Some(16384), 1));
+        assert_eq!(
+            (change.cpus, change.memory_mb, change.devices.len()),
+            (Some(8), Some(16384), 1)
+        );
         assert_eq!(change.devices[0].device.capacity_in_kb, Some(60 << 20));
         let annotation = Annotation::parse(&change.annotation.unwrap()).unwrap();
         assert!(!annotation.provisioning && annotation.job() == Some(JobId::V1(123)));
@@ -384,10 +424,13 @@ mod tests {
     fn d6_a_linked_clone_whose_disk_cannot_grow_says_so_before_anything_is_changed() {
         let spare = birth(Purpose::SpareV2).annotation();
         let (model, job, flavor) = (WorkerModel::v1(v1_model("debian12")), job(), large());
-        let refused = claim(&spare, &model, &job, Some(&flavor), &[disk(20, true)]).reconfigure().unwrap_err();
+        let refused = claim(&spare, &model, &job, Some(&flavor), &[disk(20, true)])
+            .reconfigure()
+            .unwrap_err();
         assert!(matches!(refused, ClaimError::Disk { .. }), "{refused:?}");
         let large_enough = [disk(80, true)];
-        let change = claim(&spare, &model, &job, Some(&flavor), &large_enough).reconfigure().unwrap();
+        let change =
+            claim(&spare, &model, &job, Some(&flavor), &large_enough).reconfigure().unwrap();
         assert_eq!(change.devices, [], "a disk never shrinks");
     }
 
@@ -398,6 +441,10 @@ mod tests {
         assert_eq!(mark.name.as_deref(), Some("retired-v2-keen-bohr"));
         let marked = Annotation::parse(&mark.annotation.unwrap()).unwrap();
         assert!(marked.doomed.is_some() && !marked.provisioning);
-        assert_eq!(mark_for_deletion("keen-bohr", &spare, "x").name, None, "a worker keeps its worker's name");
+        assert_eq!(
+            mark_for_deletion("keen-bohr", &spare, "x").name,
+            None,
+            "a worker keeps its worker's name"
+        );
     }
 }

@@ -228,7 +228,8 @@ mod tests {
     }
 
     fn usual(default: Option<&str>) -> Flavors {
-        let list = vec![flavor("Small", 2, 4096), flavor("medium", 4, 8192), flavor("large", 8, 16384)];
+        let list =
+            vec![flavor("Small", 2, 4096), flavor("medium", 4, 8192), flavor("large", 8, 16384)];
         Flavors::new(list, default.map(str::to_owned)).unwrap()
     }
 
@@ -264,7 +265,8 @@ mod tests {
 
     #[test]
     fn d1_names_that_differ_by_case_only_are_one_name() {
-        let twice = Flavors::new(vec![flavor("a", 1, 4), flavor("B", 1, 4), flavor("b", 2, 4)], None);
+        let twice =
+            Flavors::new(vec![flavor("a", 1, 4), flavor("B", 1, 4), flavor("b", 2, 4)], None);
         assert_eq!(twice, Err(FlavorsError::Twice { index: 2, first: "B".into() }));
         assert_eq!(usual(None).get("sMALL").unwrap().name, "Small");
         let default = Flavors::new(vec![flavor("a", 1, 4)], Some("b".into())).unwrap_err();
@@ -274,12 +276,9 @@ mod tests {
     #[test]
     fn d13_the_reserve_is_for_the_smallest_flavor_in_cpus_and_memory() {
         let flavors = usual(None);
-        for (name, count, cpus, memory_mb) in [
-            ("large", 2, 4, 8192),
-            ("medium", 3, 6, 12288),
-            ("small", 2, 0, 0),
-            ("large", 0, 0, 0),
-        ] {
+        for (name, count, cpus, memory_mb) in
+            [("large", 2, 4, 8192), ("medium", 3, 6, 12288), ("small", 2, 0, 0), ("large", 0, 0, 0)]
+        {
             let reserve = flavors.reserve_beside(flavors.get(name).unwrap(), count);
             assert_eq!(reserve, Footprint { cpus, memory_mb }, "{count} beside {name}");
         }
@@ -287,7 +286,8 @@ mod tests {
 
     #[test]
     fn d13_a_flavor_that_is_larger_in_memory_only_reserves_memory_only() {
-        let flavors = Flavors::new(vec![flavor("a", 2, 4096), flavor("fat", 2, 32768)], None).unwrap();
+        let flavors =
+            Flavors::new(vec![flavor("a", 2, 4096), flavor("fat", 2, 32768)], None).unwrap();
         let reserve = flavors.reserve_beside(flavors.get("fat").unwrap(), 1);
         assert_eq!(reserve, Footprint { cpus: 0, memory_mb: 4096 });
     }
@@ -306,7 +306,10 @@ mod tests {
         assert_eq!(grow_disk(disk(20, false), 50), Ok(Some(50 * KB_PER_GB)));
         assert_eq!(grow_disk(disk(50, false), 50), Ok(None));
         assert_eq!(grow_disk(disk(80, true), 50), Ok(None), "large enough already");
-        assert_eq!(grow_disk(disk(20, true), 50), Err(DiskError::LinkedClone { have_gb: 20, wanted_gb: 50 }));
+        assert_eq!(
+            grow_disk(disk(20, true), 50),
+            Err(DiskError::LinkedClone { have_gb: 20, wanted_gb: 50 })
+        );
         assert_eq!(grow_disk(None, 50), Err(DiskError::NoDisk { wanted_gb: 50 }));
     }
 }

@@ -47,7 +47,11 @@ impl Job {
             return Err(Refusal::NotWaiting { status: job.status });
         }
         if !job.booked_by.is_free() {
-            let by = if job.booked_by.name.is_empty() { job.booked_by.id.to_string() } else { job.booked_by.name.clone() };
+            let by = if job.booked_by.name.is_empty() {
+                job.booked_by.id.to_string()
+            } else {
+                job.booked_by.name.clone()
+            };
             return Err(Refusal::Booked { by });
         }
         if job.id <= 0 {
@@ -55,13 +59,14 @@ impl Job {
         }
         let requirements = job.requirements().to_vec();
         let value = |kind| first_value(&requirements, kind);
-        let model = match value(RequirementType::Model).and_then(|text| text.split_whitespace().next()) {
-            None => ModelRequest::Any,
-            Some(text) => match AsCodePath::parse(text) {
-                Some(path) => ModelRequest::AsCode(path),
-                None => ModelRequest::Named(text.to_owned()),
-            },
-        };
+        let model =
+            match value(RequirementType::Model).and_then(|text| text.split_whitespace().next()) {
+                None => ModelRequest::Any,
+                Some(text) => match AsCodePath::parse(text) {
+                    Some(path) => ModelRequest::AsCode(path),
+                    None => ModelRequest::Named(text.to_owned()),
+                },
+            };
         let project = match job.project_key() {
             "" => job.project_id.to_string(),
             key => key.to_owned(),
@@ -71,7 +76,9 @@ impl Job {
             queued: job.queued,
             project,
             workflow: job.header.get("X-Workflow").cloned().unwrap_or_default(),
-            region: value(RequirementType::Region).map(str::to_owned).or_else(|| job.region.clone()),
+            region: value(RequirementType::Region)
+                .map(str::to_owned)
+                .or_else(|| job.region.clone()),
             model,
             flavor: None,
             groups: job.exec_groups.iter().map(|group| group.id).collect(),
@@ -85,9 +92,8 @@ impl Job {
         if job.status != JobStatus::Waiting {
             return Err(Refusal::NotWaiting { status: job.status });
         }
-        let id = match JobId::parse(&job.id) {
-            Some(id @ JobId::V2(_)) => id,
-            _ => return Err(Refusal::BadId { id: job.id.clone() }),
+        let Some(id @ JobId::V2(_)) = JobId::parse(&job.id) else {
+            return Err(Refusal::BadId { id: job.id.clone() });
         };
         let runs_on = &job.job.runs_on;
         if runs_on.model.trim().is_empty() {
@@ -138,7 +144,10 @@ impl Job {
             Some(wanted) if ours.name.as_ref() == Some(wanted) => Ok(()),
             Some(wanted) => Err(Refusal::OtherRegion {
                 wanted: wanted.clone(),
-                ours: ours.name.as_ref().map_or_else(|| "none".to_owned(), |name| format!("{name:?}")),
+                ours: ours
+                    .name
+                    .as_ref()
+                    .map_or_else(|| "none".to_owned(), |name| format!("{name:?}")),
             }),
         }
     }
@@ -178,7 +187,8 @@ pub(crate) mod tests {
 
     fn wire(requirements: &[(RequirementType, &str)]) -> v1::Job {
         let mut job = v1::Job { id: 123, project_id: 1, ..v1::Job::default() };
-        job.job.action.requirements = requirements.iter().map(|(kind, value)| requirement(*kind, value)).collect();
+        job.job.action.requirements =
+            requirements.iter().map(|(kind, value)| requirement(*kind, value)).collect();
         job.exec_groups = vec![v1::Group { id: 1, name: "shared.infra".into() }];
         job
     }
@@ -194,12 +204,16 @@ pub(crate) mod tests {
 
     #[test]
     fn both_protocols_become_one_job() {
-        let v1 = v1_job(&[(RequirementType::Model, "team/debian12 --privileged"), (RequirementType::Region, "eu")]);
+        let v1 = v1_job(&[
+            (RequirementType::Model, "team/debian12 --privileged"),
+            (RequirementType::Region, "eu"),
+        ]);
         assert_eq!((v1.id.clone(), v1.project.as_str()), (JobId::V1(123), "1"));
         assert_eq!(v1.model, ModelRequest::Named("team/debian12".into()), "options are left out");
         assert_eq!((v1.region.as_deref(), v1.flavor, v1.groups), (Some("eu"), None, vec![1]));
 
-        let full = r#"{"model":"P/github/org/repo/debian12@main","memory":"2048","flavor":"large"}"#;
+        let full =
+            r#"{"model":"P/github/org/repo/debian12@main","memory":"2048","flavor":"large"}"#;
         let v2 = Job::from_v2(&v2_wire(full)).unwrap();
         assert_eq!(v2.flavor.as_deref(), Some("large"));
         assert_eq!((v2.project.as_str(), v2.region.as_deref()), ("P", Some("default")));
@@ -217,7 +231,8 @@ pub(crate) mod tests {
         job.booked_by = v1::BookedBy { name: "h2".into(), id: 9 };
         assert_eq!(Job::from_v1(&job), Err(Refusal::Booked { by: "h2".into() }));
         assert_eq!(Job::from_v2(&v2_wire(r#""""#)), Err(Refusal::NoModelNamed));
-        let odd = Job::from_v2(&v2_wire(r#"{"model":"m","memory":"much","flavor":""}"#)).unwrap_err();
+        let odd =
+            Job::from_v2(&v2_wire(r#"{"model":"m","memory":"much","flavor":""}"#)).unwrap_err();
         assert!(odd.counts_as_attempt(), "3.2: {odd}");
     }
 
@@ -248,18 +263,26 @@ pub(crate) mod tests {
 
     #[test]
     fn s_6_8_the_default_model_goes_by_binaries() {
+        use RequirementType::{Binary, Model};
         let default = |name: &str, binaries: &[&str]| DefaultModel {
             model: AsCodePath::parse(&format!("P/github/org/repo/{name}")).unwrap(),
             binaries: binaries.iter().map(|binary| (*binary).to_owned()).collect(),
         };
-        let models = [default("first", &["git"]), default("second", &["make", "go"]), default("third", &["go"])];
+        let models = [
+            default("first", &["git"]),
+            default("second", &["make", "go"]),
+            default("third", &["go"]),
+        ];
         let name = |requirements: &[(RequirementType, &str)]| {
             v1_job(requirements).default_model(&models).map(|path| path.name.clone())
         };
-        use RequirementType::{Binary, Model};
         assert_eq!(name(&[]).as_deref(), Some("first"), "no binary at all");
         assert_eq!(name(&[(Binary, "go")]).as_deref(), Some("second"));
-        assert_eq!(name(&[(Binary, "cargo"), (Binary, "git")]).as_deref(), Some("first"), "one is enough");
+        assert_eq!(
+            name(&[(Binary, "cargo"), (Binary, "git")]).as_deref(),
+            Some("first"),
+            "one is enough"
+        );
         assert_eq!(name(&[(Binary, "cargo")]), None);
         assert_eq!(name(&[(Model, "debian12")]), None, "the job names one");
         assert_eq!(v1_job(&[]).default_model(&[]), None);

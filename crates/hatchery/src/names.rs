@@ -16,6 +16,8 @@ pub enum VmName<'a> {
     Registering,
     /// A V1 template that is being built.
     Building { model: &'a str },
+    /// A spare that is marked for deletion.
+    Retired,
     /// A worker, or somebody else's VM.
     Worker,
 }
@@ -26,6 +28,7 @@ const SPARE_V2: &str = "provision-v2";
 const ADDRESS: &str = "-ip-";
 const REGISTER: &str = "register-";
 const BUILDING: &str = "-tmp";
+const RETIRED: &str = "retired-";
 
 impl<'a> VmName<'a> {
     pub fn of(name: &'a str) -> Self {
@@ -41,6 +44,9 @@ impl<'a> VmName<'a> {
         if name.starts_with(REGISTER) {
             return Self::Registering;
         }
+        if name.starts_with(RETIRED) {
+            return Self::Retired;
+        }
         match name.strip_suffix(BUILDING) {
             Some(model) if !model.is_empty() => Self::Building { model },
             _ => Self::Worker,
@@ -49,6 +55,14 @@ impl<'a> VmName<'a> {
 
     pub fn is_spare(self) -> bool {
         matches!(self, Self::Spare { .. } | Self::OtherSpare)
+    }
+
+    /// Whether a VM of ours with such a name takes a worker's slot: any but spares, as specification 6.4.1 has it.
+    pub fn counts_as_worker(self) -> bool {
+        match self {
+            Self::Registering | Self::Building { .. } | Self::Worker => true,
+            Self::Spare { .. } | Self::OtherSpare | Self::Retired => false,
+        }
     }
 
     pub fn address(self) -> Option<Ipv4Addr> {
@@ -65,7 +79,10 @@ pub enum NamePrefix {
     /// Nothing: a worker for a job.
     Worker,
     Register,
-    Spare { protocol: Protocol, address: Option<Ipv4Addr> },
+    Spare {
+        protocol: Protocol,
+        address: Option<Ipv4Addr>,
+    },
 }
 
 /// Without the hyphen that joins it to the random part. Only names of V2 spares hold an address: CDS knows no other.
@@ -77,8 +94,7 @@ impl fmt::Display for NamePrefix {
             Self::Spare { protocol: Protocol::V1, .. } => f.write_str(SPARE_V1),
             Self::Spare { protocol: Protocol::V2, address: None } => f.write_str(SPARE_V2),
             Self::Spare { protocol: Protocol::V2, address: Some(address) } => {
-                let [a, b, c, d] = address.octets();
-                write!(f, "{SPARE_V2}{ADDRESS}{a}-{b}-{c}-{d}")
+                write!(f, "{SPARE_V2}{ADDRESS}{}", address.to_string().replace('.', "-"))
             }
         }
     }
@@ -91,7 +107,7 @@ pub fn building(model: &str) -> String {
 
 /// What a spare is called once it is marked for deletion: no longer by a prefix that keeps CDS's own clean-up away from it.
 pub fn retired(name: &str) -> String {
-    format!("retired-{}", name.strip_prefix(SPARE).unwrap_or(name))
+    format!("{RETIRED}{}", name.strip_prefix(SPARE).unwrap_or(name))
 }
 
 /// `-ip-10-0-0-7-keen-bohr`
@@ -118,6 +134,7 @@ mod tests {
             ("register-keen-bohr", VmName::Registering),
             ("debian12-tmp", VmName::Building { model: "debian12" }),
             ("-tmp", VmName::Worker),
+            ("retired-v2-keen-bohr", VmName::Retired),
             ("keen-bohr", VmName::Worker),
         ] {
             assert_eq!(VmName::of(name), wanted, "{name}");

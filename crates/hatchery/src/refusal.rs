@@ -144,7 +144,9 @@ impl Refusal {
 fn no_match(enabled: usize, nearest: Option<&Refusal>) -> String {
     match nearest {
         None => "there is no enabled V1 worker model".to_owned(),
-        Some(nearest) => format!("none of {enabled} V1 worker models matches; the nearest: {nearest}"),
+        Some(nearest) => {
+            format!("none of {enabled} V1 worker models matches; the nearest: {nearest}")
+        }
     }
 }
 

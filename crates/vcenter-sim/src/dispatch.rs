@@ -16,7 +16,7 @@ use crate::collector::{self, ReadAs, Wait};
 use crate::fault_rules::{Action, RuleId, after, before, decide};
 use crate::session::SessionKey;
 use crate::world::{Handle, World};
-use crate::{model, permission, property, search, session, settings, view};
+use crate::{model, permission, property, receiver, search, session, settings, view};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, Default)]
@@ -177,6 +177,9 @@ fn enter(
     world.sessions.touch(&session, now);
     if !world.has(this, &session) {
         return Err(Failure::not_found(this));
+    }
+    if !receiver::accepts(this, request.method) {
+        return Err(method_not_found(request.method, this));
     }
     if !world.permissions.is_unrestricted() {
         world.permissions.check(&permission::needs(request, this, world), &world.inventory)?;

@@ -145,6 +145,7 @@ impl Worker {
         };
         let refresh = job.refresh();
         let worked = tokio::select! {
+            biased;
             worked = work(&scripts) => worked,
             () = beat_until_dismissed(&session, &refresh) => return Ok(WorkerEnd::Dismissed),
         };

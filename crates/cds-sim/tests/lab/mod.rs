@@ -1,5 +1,8 @@
 //! A hatchery's client on a simulated API, on paused time.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+pub(crate) mod log;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -122,7 +125,10 @@ impl Lab {
     }
 
     /// Starts a worker as a guest would, with what a hatchery passes to it.
-    pub(crate) fn start(&self, config: WorkerConfig) -> JoinHandle<Result<WorkerEnd, WorkerError>> {
+    pub(crate) fn start(
+        &self,
+        config: &WorkerConfig,
+    ) -> JoinHandle<Result<WorkerEnd, WorkerError>> {
         let exposed = |(name, value): (String, Secret)| (name, value.expose().to_owned());
         let env: BTreeMap<_, _> = config.environment().into_iter().map(exposed).collect();
         let worker = Worker::from_env(&env, Arc::new(self.api.clone()), self.clock.clone());
@@ -173,13 +179,18 @@ impl Lab {
 }
 
 /// What went over the seam.
-#[derive(Debug)]
 pub(crate) struct Recorder {
     api: CdsApi,
     requests: Mutex<Vec<Seen>>,
 }
 
-#[derive(Debug, Clone)]
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+#[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) line: String,
     pub(crate) headers: http::HeaderMap,

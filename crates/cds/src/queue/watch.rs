@@ -74,7 +74,9 @@ impl QueueWatch {
 
     /// Sends hints for as long as somebody receives them. Several watches may share one channel.
     pub async fn run(self, hints: mpsc::Sender<JobHint>) {
+        // In order, here and below: left to itself, `select!` throws dice that no seed knows.
         tokio::select! {
+            biased;
             () = hints.closed() => {}
             never = self.listen(&hints) => match never {},
             never = self.poll(&hints) => match never {},
@@ -141,6 +143,7 @@ impl QueueWatch {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                biased;
                 _ = ticks.tick() => {}
                 () = self.opened.notified() => ticks.reset(),
             }

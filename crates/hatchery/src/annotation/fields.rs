@@ -27,10 +27,15 @@ pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
             "worker_name" => annotation.worker_name = string("worker_name", value)?,
             "register_only" => annotation.register_only = boolean("register_only", value)?,
             "provisioning" => annotation.provisioning = boolean("provisioning", value)?,
-            "worker_model_path" => annotation.worker_model_path = string("worker_model_path", value)?,
-            "vmware_model_path" => annotation.vmware_model_path = string("vmware_model_path", value)?,
+            "worker_model_path" => {
+                annotation.worker_model_path = string("worker_model_path", value)?;
+            }
+            "vmware_model_path" => {
+                annotation.vmware_model_path = string("vmware_model_path", value)?;
+            }
             "worker_model_last_modified" => {
-                annotation.worker_model_last_modified = string("worker_model_last_modified", value)?;
+                annotation.worker_model_last_modified =
+                    string("worker_model_last_modified", value)?;
             }
             "model" => annotation.model = boolean("model", value)?,
             "created" => annotation.created = time("created", value)?,

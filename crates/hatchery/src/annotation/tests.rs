@@ -24,10 +24,8 @@ fn annotations_of_earlier_versions_are_read_and_only_gain_a_start_time_of_never(
     assert_eq!(worker.address(), Some("10.0.0.7".parse().unwrap()));
     assert_eq!(worker.created.get(), Some(at("2026-03-02T10:22:33.123456789Z")));
     assert_eq!(worker.worker_start_time, GoTime::NEVER);
-    let wanted = U1_WORKER.replace(
-        r#"","job_id""#,
-        r#"","worker_start_time":"0001-01-01T00:00:00Z","job_id""#,
-    );
+    let wanted = U1_WORKER
+        .replace(r#"","job_id""#, r#"","worker_start_time":"0001-01-01T00:00:00Z","job_id""#);
     assert_eq!(worker.to_string(), wanted);
 }
 
@@ -67,7 +65,10 @@ fn any_object_is_an_annotation_and_anything_else_is_not() {
         ("{\"hatchery_name\":\"h1\"", NotCds::NotAnObject),
         (r#"{"hatchery_name":1}"#, NotCds::WrongType { key: "hatchery_name", expected: "text" }),
         (r#"{"model":"yes"}"#, NotCds::WrongType { key: "model", expected: "true or false" }),
-        (r#"{"created":"soon"}"#, NotCds::WrongType { key: "created", expected: "an RFC 3339 time" }),
+        (
+            r#"{"created":"soon"}"#,
+            NotCds::WrongType { key: "created", expected: "an RFC 3339 time" },
+        ),
     ] {
         assert_eq!(Annotation::parse(text).unwrap_err(), why, "{text:?}");
     }

@@ -188,7 +188,8 @@ fn identity(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Iden
 }
 
 fn api(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<CdsApi> {
-    let url = reader.mandatory(&keys::API_URL).and_then(|url| http_url(reader, &keys::API_URL, &url));
+    let url =
+        reader.mandatory(&keys::API_URL).and_then(|url| http_url(reader, &keys::API_URL, &url));
     let insecure = reader.boolean(&keys::API_INSECURE);
     let ca_file = reader.filled(&keys::API_CA_FILE).map(PathBuf::from);
     if insecure && ca_file.is_some() {
@@ -196,7 +197,8 @@ fn api(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<CdsApi> {
     }
     let v1 = reader.secret(&keys::API_TOKEN, surroundings).map(|(source, _)| source);
     let v2 = reader.secret(&keys::API_TOKEN_V2, surroundings).map(|(source, _)| source);
-    let named = [&keys::API_TOKEN, &keys::API_TOKEN_V2].iter().any(|key| reader.mentions_secret(key));
+    let named =
+        [&keys::API_TOKEN, &keys::API_TOKEN_V2].iter().any(|key| reader.mentions_secret(key));
     if v1.is_none() && v2.is_none() && !named {
         reader.problem(&keys::API_TOKEN, "is mandatory, unless there is a tokenV2");
     }
@@ -224,10 +226,15 @@ fn counts(reader: &Reader<'_>) -> Counts {
     let provisioning = reader.integer(&keys::MAX_PROVISIONING);
     let registering = reader.integer(&keys::MAX_REGISTERING);
     if let Some(limit) = max_workers {
-        for (key, number) in [(&keys::MAX_PROVISIONING, provisioning), (&keys::MAX_REGISTERING, registering)] {
+        for (key, number) in
+            [(&keys::MAX_PROVISIONING, provisioning), (&keys::MAX_REGISTERING, registering)]
+        {
             if number > i64::from(limit) {
                 let default = if reader.is_set(key) { "" } else { " by default" };
-                reader.problem(key, format!("must be at most maxWorker, which is {limit}; is {number}{default}"));
+                reader.problem(
+                    key,
+                    format!("must be at most maxWorker, which is {limit}; is {number}{default}"),
+                );
             }
         }
     }
@@ -236,7 +243,11 @@ fn counts(reader: &Reader<'_>) -> Counts {
     Counts {
         max_workers,
         max_provisioning: positive(provisioning).unwrap_or(DEFAULT_PROVISIONING),
-        max_registering: if registering == 0 { Some(DEFAULT_REGISTERING) } else { positive(registering) },
+        max_registering: if registering == 0 {
+            Some(DEFAULT_REGISTERING)
+        } else {
+            positive(registering)
+        },
         register_interval: positive(every).map(|seconds| Duration::from_secs(seconds.into())),
         max_attempts: if attempts == 0 { Some(DEFAULT_ATTEMPTS) } else { positive(attempts) },
     }
@@ -252,7 +263,9 @@ fn workers(
     let own_insecure = reader.boolean(&keys::WORKER_API_INSECURE);
     let (api_url, api_insecure) = match own_url {
         Some(url) => (url, own_insecure),
-        None => api.map_or_else(Default::default, |api| (api.url.clone(), api.insecure || own_insecure)),
+        None => {
+            api.map_or_else(Default::default, |api| (api.url.clone(), api.insecure || own_insecure))
+        }
     };
     let mut environment = Vec::new();
     for (index, text) in reader.texts(&keys::INJECT_ENV).into_iter().enumerate() {
@@ -261,7 +274,10 @@ fn workers(
                 environment.push((name.trim().to_owned(), Secret::new(value)));
             }
             // The text itself may be a secret.
-            _ => reader.warn(&keys::INJECT_ENV, format!("entry {index} is not NAME=value and is left out")),
+            _ => reader.warn(
+                &keys::INJECT_ENV,
+                format!("entry {index} is not NAME=value and is left out"),
+            ),
         }
     }
     WorkerSettings {
@@ -279,7 +295,9 @@ fn workers(
             port: port(reader, &keys::GRAYLOG_PORT),
             protocol: reader.text(&keys::GRAYLOG_PROTOCOL),
             extra_key: reader.text(&keys::GRAYLOG_EXTRA_KEY),
-            extra_value: reader.secret(&keys::GRAYLOG_EXTRA_VALUE, surroundings).map(|(source, _)| source),
+            extra_value: reader
+                .secret(&keys::GRAYLOG_EXTRA_VALUE, surroundings)
+                .map(|(source, _)| source),
         },
         syslog: Syslog {
             host: reader.text(&keys::SYSLOG_HOST),
@@ -295,7 +313,9 @@ fn workers(
 fn http_url(reader: &Reader<'_>, key: &Key, text: &str) -> Option<String> {
     let fault = match Url::parse(text) {
         Err(error) => Some(format!("is not a URL: {error}")),
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => Some("must begin with http:// or https://".into()),
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Some("must begin with http:// or https://".into())
+        }
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
             Some("must not hold a user name or password".into())
         }

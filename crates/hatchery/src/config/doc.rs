@@ -5,7 +5,9 @@ use super::keys::ALL;
 
 /// Every key as a Markdown table: where it stands, its type, default and meaning.
 pub fn key_table() -> String {
-    let mut text = String::from("| Key below `hatchery.vsphere` | Type | Default | Meaning |\n| --- | --- | --- | --- |\n");
+    let mut text = String::from(
+        "| Key below `hatchery.vsphere` | Type | Default | Meaning |\n| --- | --- | --- | --- |\n",
+    );
     for key in ALL {
         let default = match key.shape {
             Shape::Secret | Shape::Tables | Shape::NamedTables => String::new(),
@@ -18,7 +20,11 @@ pub fn key_table() -> String {
             Origin::Roost => " (not in CDS)",
         };
         // Writing into memory cannot fail.
-        let _ = writeln!(text, "| `{}` | {} | {default} | {}{origin} |", key.path, key.shape, key.meaning);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {default} | {}{origin} |",
+            key.path, key.shape, key.meaning
+        );
     }
     text
 }

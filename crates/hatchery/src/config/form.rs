@@ -14,13 +14,16 @@ use super::tree::{Entry, Table, Value};
 pub(super) fn override_from_environment(section: &mut Table, surroundings: &dyn Surroundings) {
     for key in ALL {
         let Some(variable) = key.variable() else { continue };
-        let suffixes: &[&str] = if key.shape == Shape::Secret { &["", "File", "Env"] } else { &[""] };
+        let suffixes: &[&str] =
+            if key.shape == Shape::Secret { &["", "File", "Env"] } else { &[""] };
         for suffix in suffixes {
             let text = surroundings.variable(&format!("{variable}{}", suffix.to_uppercase()));
             if let Some(text) = text.filter(|text| !text.is_empty()) {
                 if key.shape == Shape::Secret {
                     // The variable stands for all three, or a file's password would conflict with it.
-                    suffixes.iter().for_each(|other| section.set(&format!("{}{other}", key.path), String::new()));
+                    for other in suffixes {
+                        section.set(&format!("{}{other}", key.path), String::new());
+                    }
                 }
                 section.set(&format!("{}{suffix}", key.path), text);
             }
@@ -41,7 +44,11 @@ fn check_table(table: &Table, prefix: &str, at: &str, problems: &Problems) {
             Known::Value => {}
             Known::Table => match &entry.value {
                 Value::Table(table) => check_table(table, &path, &at, problems),
-                other => problems.problem(at, entry.line, format!("must be a table, is {}", other.kind())),
+                other => problems.problem(
+                    at,
+                    entry.line,
+                    format!("must be a table, is {}", other.kind()),
+                ),
             },
             Known::List { named } => check_list(entry, &path, &at, named, problems),
             Known::Not => problems.warn(at, entry.line, unknown(&path)),
@@ -57,7 +64,11 @@ fn check_list(entry: &Entry, path: &str, at: &str, named: bool, problems: &Probl
                 let at = format!("{at}[{index}]");
                 match &item.value {
                     Value::Table(table) => check_table(table, &inner, &at, problems),
-                    other => problems.problem(at, item.line, format!("must be a table, is {}", other.kind())),
+                    other => problems.problem(
+                        at,
+                        item.line,
+                        format!("must be a table, is {}", other.kind()),
+                    ),
                 }
             }
         }
@@ -66,7 +77,11 @@ fn check_list(entry: &Entry, path: &str, at: &str, named: bool, problems: &Probl
                 let at = format!("{at}.{}", entry.spelled);
                 match &entry.value {
                     Value::Table(table) => check_table(table, &inner, &at, problems),
-                    other => problems.problem(at, entry.line, format!("must be a table, is {}", other.kind())),
+                    other => problems.problem(
+                        at,
+                        entry.line,
+                        format!("must be a table, is {}", other.kind()),
+                    ),
                 }
             }
         }
@@ -99,7 +114,8 @@ fn known(path: &str) -> Known {
         }
     }
     let place = ALL.iter().filter(|key| key.shape == Shape::Secret).any(|key| {
-        strip_prefix_ignoring_case(path, key.path).is_some_and(|suffix| matches!(suffix, "file" | "env"))
+        strip_prefix_ignoring_case(path, key.path)
+            .is_some_and(|suffix| matches!(suffix, "file" | "env"))
     });
     if place { Known::Value } else { Known::Not }
 }

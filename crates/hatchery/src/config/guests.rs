@@ -58,7 +58,9 @@ pub struct GuestOf<'a> {
 /// Why nobody can log in to a guest.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestLoginError {
-    #[error("no user and password for the guests of {template}: neither in models, nor in guestCredentials, nor in the worker model")]
+    #[error(
+        "no user and password for the guests of {template}: neither in models, nor in guestCredentials, nor in the worker model"
+    )]
     None { template: String },
     #[error("the password for the guests of {template}")]
     Password { template: String, source: SecretError },
@@ -109,7 +111,10 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Gues
         let pre_start_script = reader.filled(&keys::MODEL_PRE_START);
         let Some(template) = template else { continue };
         if guests.models.iter().any(|model| model.template == template) {
-            reader.warn(&keys::MODEL_VMWARE, format!("{template:?} has an entry already; the first one is used"));
+            reader.warn(
+                &keys::MODEL_VMWARE,
+                format!("{template:?} has an entry already; the first one is used"),
+            );
         }
         guests.models.push(GuestModel { template, user, pre_start_script });
     }
@@ -117,13 +122,20 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Gues
         let reader = &listed.reader;
         let template = reader.filled(&keys::CREDENTIAL_VMWARE);
         let model = reader.filled(&keys::CREDENTIAL_PATH).map(|path| ModelPath::parse(&path));
-        let user = user(reader, &keys::CREDENTIAL_USERNAME, &keys::CREDENTIAL_PASSWORD, surroundings);
+        let user =
+            user(reader, &keys::CREDENTIAL_USERNAME, &keys::CREDENTIAL_PASSWORD, surroundings);
         if template.is_none() && model.is_none() {
-            reader.warn(&keys::CREDENTIAL_VMWARE, "is missing, and so is modelPath: the entry has no effect");
+            reader.warn(
+                &keys::CREDENTIAL_VMWARE,
+                "is missing, and so is modelPath: the entry has no effect",
+            );
         }
         match user {
             Some(user) => guests.credentials.push(GuestCredential { template, model, user }),
-            None => reader.warn(&keys::CREDENTIAL_USERNAME, "or password is missing: the entry has no effect"),
+            None => reader.warn(
+                &keys::CREDENTIAL_USERNAME,
+                "or password is missing: the entry has no effect",
+            ),
         }
     }
     guests

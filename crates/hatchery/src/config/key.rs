@@ -72,7 +72,11 @@ impl Key {
         Self { path, shape, json, origin: Origin::Cds, sample: Sample::Default, meaning }
     }
 
-    pub(super) const fn text(path: &'static str, default: &'static str, meaning: &'static str) -> Self {
+    pub(super) const fn text(
+        path: &'static str,
+        default: &'static str,
+        meaning: &'static str,
+    ) -> Self {
         Self::new(path, Shape::Text(default), meaning)
     }
 
@@ -169,7 +173,10 @@ impl Shape {
             Self::Integer(number) => number.to_string(),
             Self::Boolean(value) => value.to_string(),
             Self::Texts(texts) => {
-                format!("[{}]", texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", "))
+                format!(
+                    "[{}]",
+                    texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", ")
+                )
             }
             Self::Tables | Self::NamedTables => "[]".to_owned(),
         }

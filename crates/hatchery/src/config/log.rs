@@ -28,7 +28,11 @@ pub enum LogFormat {
     Discard,
 }
 
-pub(super) fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> LogSettings {
+pub(super) fn read(
+    file: &Table,
+    surroundings: &dyn Surroundings,
+    problems: &Problems,
+) -> LogSettings {
     let value = |name: &str| {
         let variable = surroundings.variable(&format!("CDS_LOG_{}", name.to_uppercase()));
         let entry = file.table("log").and_then(|log| log.get(name));
@@ -42,7 +46,11 @@ pub(super) fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Pro
         "warning" | "warn" => Some(LogLevel::Warning),
         "error" => Some(LogLevel::Error),
         _ => {
-            problems.warn("log.level", line, format!("must be debug, info, notice, warning or error; is {text:?}"));
+            problems.warn(
+                "log.level",
+                line,
+                format!("must be debug, info, notice, warning or error; is {text:?}"),
+            );
             None
         }
     });
@@ -51,7 +59,11 @@ pub(super) fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Pro
         "json" => Some(LogFormat::Json),
         "discard" => Some(LogFormat::Discard),
         _ => {
-            problems.warn("log.format", line, format!("must be text, json or discard; is {text:?}"));
+            problems.warn(
+                "log.format",
+                line,
+                format!("must be text, json or discard; is {text:?}"),
+            );
             None
         }
     });

@@ -22,9 +22,13 @@ mod tests;
 mod tree;
 mod vsphere;
 
-pub use common::{Cdn, CdsApi, Counts, Graylog, Identity, Listen, Region, Syslog, Tokens, WorkerSettings};
+pub use common::{
+    Cdn, CdsApi, Counts, Graylog, Identity, Listen, Region, Syslog, Tokens, WorkerSettings,
+};
 pub use doc::key_table;
-pub use guests::{GuestCredential, GuestLogin, GuestLoginError, GuestModel, GuestOf, GuestUser, Guests};
+pub use guests::{
+    GuestCredential, GuestLogin, GuestLoginError, GuestModel, GuestOf, GuestUser, Guests,
+};
 pub use key::{Json, Key, Origin, Sample, Shape};
 pub use keys::ALL as KEYS;
 pub use log::{LogFormat, LogLevel, LogSettings};

@@ -52,12 +52,22 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    pub(super) fn problem(&self, path: impl Into<String>, line: Option<usize>, message: impl Into<String>) {
+    pub(super) fn problem(
+        &self,
+        path: impl Into<String>,
+        line: Option<usize>,
+        message: impl Into<String>,
+    ) {
         let problem = Problem { path: path.into(), line, message: message.into() };
         self.problems.borrow_mut().push(problem);
     }
 
-    pub(super) fn warn(&self, path: impl Into<String>, line: Option<usize>, message: impl Into<String>) {
+    pub(super) fn warn(
+        &self,
+        path: impl Into<String>,
+        line: Option<usize>,
+        message: impl Into<String>,
+    ) {
         let warning = Problem { path: path.into(), line, message: message.into() };
         self.warnings.borrow_mut().push(warning);
     }

@@ -46,7 +46,9 @@ fn value(key: &Key, reader: &Reader<'_>) -> Option<Value> {
 fn entries(key: &Key, reader: &Reader<'_>) -> Vec<Value> {
     let prefix = ALL
         .iter()
-        .find_map(|inner| inner.path.strip_prefix(key.path)?.starts_with("[].").then_some(inner.path))
+        .find_map(|inner| {
+            inner.path.strip_prefix(key.path)?.starts_with("[].").then_some(inner.path)
+        })
         .map_or("", |path| &path[..key.path.len() + "[].".len()]);
     reader
         .tables(key, prefix)
@@ -63,16 +65,13 @@ fn entries(key: &Key, reader: &Reader<'_>) -> Vec<Value> {
 }
 
 fn insert(object: &mut Map<String, Value>, key: &Key, path: &str, value: Value) {
-    match path.split_once('.') {
-        Some((table, rest)) => {
-            let inner = object.entry(table).or_insert_with(|| json!({}));
-            if let Value::Object(inner) = inner {
-                insert(inner, key, rest, value);
-            }
-        }
-        None => {
-            let name = if let Json::As(name) = key.json { name } else { path };
-            object.insert(name.to_owned(), value);
-        }
+    let Some((table, rest)) = path.split_once('.') else {
+        let name = if let Json::As(name) = key.json { name } else { path };
+        object.insert(name.to_owned(), value);
+        return;
+    };
+    let inner = object.entry(table).or_insert_with(|| json!({}));
+    if let Value::Object(inner) = inner {
+        insert(inner, key, rest, value);
     }
 }

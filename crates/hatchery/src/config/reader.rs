@@ -166,24 +166,19 @@ impl<'a> Reader<'a> {
     /// Its texts, trimmed and without empty ones.
     pub(super) fn texts(&self, key: &Key) -> Vec<String> {
         let default: &[&str] = if let Shape::Texts(texts) = key.shape { texts } else { &[] };
-        let texts = match self.entry(key).map(|entry| &entry.value) {
-            None => None,
-            Some(Value::List(items)) => items.iter().map(|item| as_text(&item.value)).collect(),
-            Some(Value::Text(text)) => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
-            Some(_) => None,
+        let default = || default.iter().map(|text| (*text).to_owned()).collect();
+        let Some(entry) = self.entry(key) else { return default() };
+        let texts: Option<Vec<String>> = match &entry.value {
+            Value::List(items) => items.iter().map(|item| as_text(&item.value)).collect(),
+            Value::Text(text) => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
+            _ => None,
         };
-        match (texts, self.entry(key)) {
-            (Some(texts), _) => {
-                let texts: Vec<String> = texts;
-                texts.into_iter().filter(|text| !text.is_empty()).collect()
-            }
-            (None, entry) => {
-                if let Some(entry) = entry {
-                    self.problem(key, format!("must be {}, is {}", with_article(&key.shape), list_kind(&entry.value)));
-                }
-                default.iter().map(|text| (*text).to_owned()).collect()
-            }
+        if let Some(texts) = texts {
+            return texts.into_iter().filter(|text| !text.is_empty()).collect();
         }
+        let (wanted, is) = (with_article(&key.shape), list_kind(&entry.value));
+        self.problem(key, format!("must be {wanted}, is {is}"));
+        default()
     }
 
     /// The entries of a list of tables, in the order of the file.
@@ -197,7 +192,8 @@ impl<'a> Reader<'a> {
                 .filter_map(|(index, Item { line, value })| match value {
                     Value::Table(table) => {
                         let at = format!("{at}[{index}]");
-                        let reader = Reader { table, prefix, at, line: *line, problems: self.problems };
+                        let reader =
+                            Reader { table, prefix, at, line: *line, problems: self.problems };
                         Some(Listed { reader, name: None })
                     }
                     // Reported by the check of the tree's form.
@@ -209,7 +205,8 @@ impl<'a> Reader<'a> {
                 .filter_map(|(_, entry)| match &entry.value {
                     Value::Table(table) => {
                         let at = format!("{at}.{}", entry.spelled);
-                        let reader = Reader { table, prefix, at, line: entry.line, problems: self.problems };
+                        let reader =
+                            Reader { table, prefix, at, line: entry.line, problems: self.problems };
                         Some(Listed { reader, name: Some(&entry.spelled) })
                     }
                     _ => None,

@@ -1,7 +1,5 @@
 //! The file that `roost config new` prints.
 
-use std::fmt::Write as _;
-
 use super::key::{Key, Sample, Shape};
 use super::keys::ALL;
 use super::reader::ROOT;
@@ -37,13 +35,17 @@ pub fn sample() -> String {
         if let Some(list) = ALL.iter().find(|key| Some(key.path) == table.strip_suffix("[]")) {
             comment(&mut text, list.meaning);
         }
-        let mark = if keys.iter().any(|key| matches!(key.sample, Sample::Set(_))) { "" } else { "# " };
-        match (table, table.strip_suffix("[]")) {
-            ("", _) => text.push_str(&format!("{mark}[{ROOT}]\n")),
-            (_, Some(list)) => text.push_str(&format!("{mark}[[{ROOT}.{list}]]\n")),
-            (table, None) => text.push_str(&format!("{mark}[{ROOT}.{table}]\n")),
+        let mark =
+            if keys.iter().any(|key| matches!(key.sample, Sample::Set(_))) { "" } else { "# " };
+        let header = match (table, table.strip_suffix("[]")) {
+            ("", _) => format!("{mark}[{ROOT}]"),
+            (_, Some(list)) => format!("{mark}[[{ROOT}.{list}]]"),
+            (table, None) => format!("{mark}[{ROOT}.{table}]"),
+        };
+        push_line(&mut text, &header);
+        for key in keys {
+            write_key(&mut text, key);
         }
-        keys.iter().for_each(|key| write_key(&mut text, key));
     }
     text + LOG
 }
@@ -62,11 +64,14 @@ fn write_key(text: &mut String, key: &Key) {
         (Sample::Shown(value), _) => format!("# {name} = {value}"),
         (Sample::Default | Sample::Absent, shape) => format!("# {name} = {}", shape.default_toml()),
     };
-    text.push_str(&line);
-    text.push('\n');
+    push_line(text, &line);
 }
 
 fn comment(text: &mut String, meaning: &str) {
-    // Writing into memory cannot fail.
-    let _ = writeln!(text, "# {meaning}");
+    push_line(text, &format!("# {meaning}"));
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
 }

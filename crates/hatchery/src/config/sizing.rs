@@ -111,7 +111,8 @@ pub(super) fn flavors(reader: &Reader<'_>, limits: Option<ResourceLimits>) -> Op
     let listed = reader.tables(&keys::FLAVORS, "flavors[].");
     let names: Vec<Option<String>> = listed.iter().map(flavor_name).collect();
     for (index, name) in names.iter().enumerate() {
-        let same = |other: &&String| name.as_ref().is_some_and(|name| crate::flavor::same(name, other));
+        let same =
+            |other: &&String| name.as_ref().is_some_and(|name| crate::flavor::same(name, other));
         if let Some(first) = names[..index].iter().flatten().find(same) {
             let twice = FlavorsError::Twice { index, first: first.clone() };
             listed[index].reader.problem(&keys::FLAVOR_NAME, twice.to_string());
@@ -120,7 +121,9 @@ pub(super) fn flavors(reader: &Reader<'_>, limits: Option<ResourceLimits>) -> Op
     let default = reader.filled(&keys::DEFAULT_FLAVOR);
     if let Some(name) = &default {
         // A flavor without a name is reported already; it may be the one.
-        let is_known = names.iter().any(|known| known.as_ref().is_none_or(|known| crate::flavor::same(known, name)));
+        let is_known = names
+            .iter()
+            .any(|known| known.as_ref().is_none_or(|known| crate::flavor::same(known, name)));
         if !is_known {
             let known = Flavors::list_names(names.iter().flatten());
             let unknown = FlavorsError::NoSuchDefault { name: name.clone(), known };
@@ -154,7 +157,10 @@ fn flavor(reader: &Reader<'_>, name: Option<String>) -> Option<Flavor> {
     let memory_mb = reader.amount(&keys::FLAVOR_MEMORY_MB, i64::MAX.unsigned_abs());
     let disk_gb = reader.amount(&keys::FLAVOR_DISK_GB, u32::MAX.into());
     if let Some(odd) = memory_mb.filter(|memory| !memory.is_multiple_of(MEMORY_STEP_MB)) {
-        reader.problem(&keys::FLAVOR_MEMORY_MB, format!("must be a multiple of {MEMORY_STEP_MB}, is {odd}"));
+        reader.problem(
+            &keys::FLAVOR_MEMORY_MB,
+            format!("must be a multiple of {MEMORY_STEP_MB}, is {odd}"),
+        );
     }
     let some = |amount: u64| Some(amount).filter(|amount| *amount > 0);
     Some(Flavor {
@@ -168,7 +174,8 @@ fn flavor(reader: &Reader<'_>, name: Option<String>) -> Option<Flavor> {
 /// A flavor that can never be spawned is worth a word before the first job waits for it.
 fn warn_of_size(reader: &Reader<'_>, flavors: &Flavors, flavor: &Flavor, limits: ResourceLimits) {
     let reserve = flavors.reserve_beside(flavor, limits.keep_smaller);
-    let Footprint { cpus, memory_mb } = flavor.footprint(Some(Footprint::default())).unwrap_or_default();
+    let Footprint { cpus, memory_mb } =
+        flavor.footprint(Some(Footprint::default())).unwrap_or_default();
     let cpus = u64::from(cpus) + u64::from(reserve.cpus);
     let memory_mb = memory_mb.saturating_add(reserve.memory_mb);
     for (key, need, limit, name) in [
@@ -176,7 +183,11 @@ fn warn_of_size(reader: &Reader<'_>, flavors: &Flavors, flavor: &Flavor, limits:
         (&keys::FLAVOR_MEMORY_MB, memory_mb, limits.max_memory_mb, "maxMemoryMB"),
     ] {
         if let Some(limit) = limit.filter(|limit| need > *limit) {
-            let what = if limits.keep_smaller > 0 { "with what is kept for smaller flavors" } else { "alone" };
+            let what = if limits.keep_smaller > 0 {
+                "with what is kept for smaller flavors"
+            } else {
+                "alone"
+            };
             reader.warn(key, format!("never fits: needs {need} {what}, and {name} is {limit}"));
         }
     }
@@ -188,7 +199,10 @@ pub(super) fn provisioning(reader: &Reader<'_>, flavors: Option<&Flavors>) -> Op
     let only_provisioned = reader.boolean(&keys::ONLY_PROVISIONED);
     let pools = pools(reader, flavors);
     if only_provisioned && pools.iter().all(|pool| pool.number == 0) {
-        reader.warn(&keys::ONLY_PROVISIONED, "without workerProvisioning means that no worker ever starts");
+        reader.warn(
+            &keys::ONLY_PROVISIONED,
+            "without workerProvisioning means that no worker ever starts",
+        );
     }
     Some(Provisioning {
         interval: interval?,
@@ -203,7 +217,9 @@ fn pools(reader: &Reader<'_>, flavors: Option<&Flavors>) -> Vec<SparePool> {
     let mut seen: HashMap<SpareKind, usize> = HashMap::new();
     for listed in reader.tables(&keys::PROVISIONING, "workerProvisioning[].") {
         let reader = &listed.reader;
-        let v1 = reader.filled(&keys::PROVISIONING_PATH).map(|path| SpareModel::V1(ModelPath::parse(&path)));
+        let v1 = reader
+            .filled(&keys::PROVISIONING_PATH)
+            .map(|path| SpareModel::V1(ModelPath::parse(&path)));
         let v2 = reader.filled(&keys::PROVISIONING_VMWARE).map(SpareModel::V2);
         let number = reader.amount(&keys::PROVISIONING_NUMBER, u32::MAX.into());
         let flavor = reader.filled(&keys::PROVISIONING_FLAVOR);
@@ -218,14 +234,20 @@ fn pools(reader: &Reader<'_>, flavors: Option<&Flavors>) -> Vec<SparePool> {
             if number > 0 {
                 reader.problem(&keys::PROVISIONING_VMWARE, "is missing, and so is modelPath");
             } else {
-                reader.warn(&keys::PROVISIONING_VMWARE, "is missing, and so is modelPath: the entry has no effect");
+                reader.warn(
+                    &keys::PROVISIONING_VMWARE,
+                    "is missing, and so is modelPath: the entry has no effect",
+                );
             }
         }
         // CDS takes an entry with both names as one pool of each.
         for model in [v1, v2].into_iter().flatten() {
             let kind = SpareKind { model, flavor: flavor.as_ref().map(|name| name.to_lowercase()) };
             if let Some(earlier) = seen.get(&kind) {
-                reader.warn(&keys::PROVISIONING_NUMBER, format!("is for {kind}, which has an entry already; the larger number counts"));
+                reader.warn(
+                    &keys::PROVISIONING_NUMBER,
+                    format!("is for {kind}, which has an entry already; the larger number counts"),
+                );
                 pools[*earlier].number = pools[*earlier].number.max(number);
             } else {
                 seen.insert(kind.clone(), pools.len());

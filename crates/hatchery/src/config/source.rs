@@ -75,7 +75,8 @@ impl SecretSource {
 impl Reader<'_> {
     /// Whether the file gives the secret in any of its three ways, readable or not.
     pub(super) fn mentions_secret(&self, key: &Key) -> bool {
-        let is_filled = |entry: &Entry| !matches!(&entry.value, Value::Text(text) if text.is_empty());
+        let is_filled =
+            |entry: &Entry| !matches!(&entry.value, Value::Text(text) if text.is_empty());
         ["", "File", "Env"].iter().any(|suffix| self.beside(key, suffix).is_some_and(is_filled))
     }
 
@@ -118,7 +119,10 @@ impl Reader<'_> {
         let source = sources.next()?;
         if sources.next().is_some() {
             let name = key.name();
-            self.problem(key, format!("is given more than once: use one of {name}, {name}File and {name}Env"));
+            self.problem(
+                key,
+                format!("is given more than once: use one of {name}, {name}File and {name}Env"),
+            );
             return None;
         }
         match source.read(surroundings) {

@@ -78,7 +78,10 @@ impl Table {
                 }
                 btree_map::Entry::Occupied(other) => {
                     let other: &Entry = other.get();
-                    let message = format!("is the same key as {}; names differ by more than case", other.spelled);
+                    let message = format!(
+                        "is the same key as {}; names differ by more than case",
+                        other.spelled
+                    );
                     problems.problem(path, line, message);
                 }
             }
@@ -105,7 +108,8 @@ impl Table {
     /// Puts a text at a dotted path, as an environment variable does. Leaves a path alone that leads through something else
     /// than tables: that is reported when it is read.
     pub(super) fn set(&mut self, path: &str, text: String) {
-        let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let (name, rest) =
+            path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
         let Some(rest) = rest else {
             let entry = Entry { spelled: name.to_owned(), line: None, value: Value::Text(text) };
             self.entries.insert(name.to_lowercase(), entry);

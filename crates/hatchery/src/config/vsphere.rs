@@ -119,13 +119,21 @@ pub(super) fn vcenter(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> O
         reader.problem(&keys::CARD_NAME, format!("must be one of {all}; is {card:?}"));
     }
     let (datastore, network) = (reader.filled(&keys::DATASTORE), reader.filled(&keys::NETWORK));
-    let (folder, resource_pool) = (reader.filled(&keys::FOLDER), reader.filled(&keys::RESOURCE_POOL));
+    let (folder, resource_pool) =
+        (reader.filled(&keys::FOLDER), reader.filled(&keys::RESOURCE_POOL));
     Some(Vcenter {
         user: user?,
         endpoint: endpoint?,
         password: password?.0,
         trust: trust?,
-        place: Place { datacenter: datacenter?, datastore, network, folder, resource_pool, card: parsed? },
+        place: Place {
+            datacenter: datacenter?,
+            datastore,
+            network,
+            folder,
+            resource_pool,
+            card: parsed?,
+        },
     })
 }
 
@@ -168,7 +176,12 @@ pub(super) fn lifetimes(reader: &Reader<'_>) -> Option<Lifetimes> {
 }
 
 /// A number of units of so many seconds each; 0 is `if_zero` units.
-pub(super) fn duration(reader: &Reader<'_>, key: &Key, unit_secs: u64, if_zero: u64) -> Option<Duration> {
+pub(super) fn duration(
+    reader: &Reader<'_>,
+    key: &Key,
+    unit_secs: u64,
+    if_zero: u64,
+) -> Option<Duration> {
     let number = reader.amount(key, u64::from(u32::MAX))?;
     let number = if number == 0 { if_zero } else { number };
     Some(Duration::from_secs(number * unit_secs))
@@ -196,17 +209,27 @@ pub(super) fn addresses(reader: &Reader<'_>) -> Option<AddressPlan> {
         Err(problems) => (problems.as_slice(), &[][..]),
     };
     for problem in problems {
-        reader.problem_at(&format!("{ROOT}.{}", problem.path), line_of(reader, &problem.path), &problem.message);
+        reader.problem_at(
+            &format!("{ROOT}.{}", problem.path),
+            line_of(reader, &problem.path),
+            &problem.message,
+        );
     }
     for warning in warnings {
-        reader.warn_at(&format!("{ROOT}.{}", warning.path), line_of(reader, &warning.path), &warning.message);
+        reader.warn_at(
+            &format!("{ROOT}.{}", warning.path),
+            line_of(reader, &warning.path),
+            &warning.message,
+        );
     }
     plan.ok()
 }
 
 /// The line of `gateway` or `networks[1].gateway`.
 fn line_of(reader: &Reader<'_>, path: &str) -> Option<usize> {
-    if let Some((index, name)) = path.strip_prefix("networks[").and_then(|rest| rest.split_once("].")) {
+    if let Some((index, name)) =
+        path.strip_prefix("networks[").and_then(|rest| rest.split_once("]."))
+    {
         let networks = reader.tables(&keys::NETWORKS, "networks[].");
         let key = [&keys::NETWORK_IPRANGE, &keys::NETWORK_GATEWAY, &keys::NETWORK_MASK]
             .into_iter()

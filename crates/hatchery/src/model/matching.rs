@@ -64,7 +64,10 @@ pub fn match_v1_model(
         match requirement.kind {
             // What docker alone can do; the other refusal of the same says why.
             RequirementType::Service | RequirementType::Memory => {
-                return Err(Refusal::Unsupported { kind: requirement.kind, value: value.to_owned() });
+                return Err(Refusal::Unsupported {
+                    kind: requirement.kind,
+                    value: value.to_owned(),
+                });
             }
             RequirementType::OsArchitecture => check_os_arch(model, value)?,
             RequirementType::Region => job.check_region(region)?,
@@ -94,7 +97,8 @@ fn check_name(job: &Job, model: &Model) -> Result<(), Refusal> {
 /// A model that no worker has shown yet may be anything.
 fn check_os_arch(model: &Model, wanted: &str) -> Result<(), Refusal> {
     let known = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let (Some(os), Some(arch)) = (known(&model.registered_os), known(&model.registered_arch)) else {
+    let (Some(os), Some(arch)) = (known(&model.registered_os), known(&model.registered_arch))
+    else {
         return Ok(());
     };
     let has = format!("{os}/{arch}");
@@ -105,8 +109,15 @@ fn check_os_arch(model: &Model, wanted: &str) -> Result<(), Refusal> {
 }
 
 fn check_binary(model: &Model, binary: &str) -> Result<(), Refusal> {
-    let has = model.registered_capabilities.iter().any(|known| known.value == binary || known.name == binary);
-    if has { Ok(()) } else { Err(Refusal::Binary { model: model.path(), binary: binary.to_owned() }) }
+    let has = model
+        .registered_capabilities
+        .iter()
+        .any(|known| known.value == binary || known.name == binary);
+    if has {
+        Ok(())
+    } else {
+        Err(Refusal::Binary { model: model.path(), binary: binary.to_owned() })
+    }
 }
 
 /// How far a model got. The furthest one's refusal says most to whoever wonders.
@@ -134,10 +145,15 @@ mod tests {
         Region { name: Some("eu".into()), ignore_jobs_without: false }
     }
 
-    fn verdict(requirements: &[(RequirementType, &str)], change: impl FnOnce(&mut Model)) -> &'static str {
+    fn verdict(
+        requirements: &[(RequirementType, &str)],
+        change: impl FnOnce(&mut Model),
+    ) -> &'static str {
         let mut model = v1_model("debian12");
         change(&mut model);
-        match match_v1_model(&v1_job(requirements), &model, &region(), |model| model.need_registration) {
+        match match_v1_model(&v1_job(requirements), &model, &region(), |model| {
+            model.need_registration
+        }) {
             Ok(()) => "serves",
             Err(refusal) => refusal.reason(),
         }
@@ -195,7 +211,10 @@ mod tests {
         assert_eq!(verdict(&[(R::Binary, "git"), (R::Binary, "go")], has_git), "binary");
         assert_eq!(verdict(&[(R::Binary, "go"), (R::Model, "debian12")], |_| {}), "serves");
         // A host name is refused for its own sake, not for the binary.
-        assert_eq!(verdict(&[(R::Binary, "go"), (R::Hostname, "h")], |_| {}), "unsupported-requirement");
+        assert_eq!(
+            verdict(&[(R::Binary, "go"), (R::Hostname, "h")], |_| {}),
+            "unsupported-requirement"
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ use roost_cds::{Commands, HATCHERY_TYPE, OsArch, Protocol, Secret};
 
 pub use matching::{find_v1_model, match_v1_model};
 pub(crate) use registration::last_modified;
-pub use registration::{Registration, TemplateSeen, is_being_registered, need_registration, to_register};
+pub use registration::{
+    Registration, TemplateSeen, is_being_registered, need_registration, to_register,
+};
 
 use crate::config::SpareModel;
 use crate::flavor::FlavorWish;
@@ -102,7 +104,9 @@ impl WorkerModel {
     /// User and password that the model itself has for its guests. A V1 password is as the API gave it, secrets not filled in.
     pub fn guest_user(&self) -> (&str, &Secret) {
         match self {
-            Self::V1(model) => (&model.model_virtual_machine.user, &model.model_virtual_machine.password),
+            Self::V1(model) => {
+                (&model.model_virtual_machine.user, &model.model_virtual_machine.password)
+            }
             Self::V2(model) => (&model.spec.username, &model.spec.password),
         }
     }
@@ -168,7 +172,12 @@ pub(crate) mod tests {
     use crate::job::tests::v1_job;
 
     pub(crate) fn v1_model(name: &str) -> v1::Model {
-        let mut model = v1::Model { id: 12, name: name.into(), model_type: "vsphere".into(), ..v1::Model::default() };
+        let mut model = v1::Model {
+            id: 12,
+            name: name.into(),
+            model_type: "vsphere".into(),
+            ..v1::Model::default()
+        };
         model.group_id = 1;
         model.group = Some(v1::Group { id: 1, name: "shared.infra".into() });
         model.model_virtual_machine.image = "base".into();
@@ -178,7 +187,8 @@ pub(crate) mod tests {
     }
 
     fn as_code(model_type: &str, spec: &str) -> Result<WorkerModel, Refusal> {
-        let text = format!(r#"{{"name":"m","osarch":"linux/arm64","type":{model_type:?},"spec":{spec}}}"#);
+        let text =
+            format!(r#"{{"name":"m","osarch":"linux/arm64","type":{model_type:?},"spec":{spec}}}"#);
         let model: v2::Model = roost_cds::json::decode(text.as_bytes()).unwrap();
         WorkerModel::v2("P/github/org/repo/m", &model)
     }
@@ -215,7 +225,10 @@ pub(crate) mod tests {
             assert_eq!(verdict.is_err(), refused, "{kind:?}");
         }
         let service = model.can_spawn(&v1_job(&[(R::Service, "postgres")])).unwrap_err();
-        assert_eq!(service.to_string(), r#"the job requires "service" "postgres", which VMs do not offer"#);
+        assert_eq!(
+            service.to_string(),
+            r#"the job requires "service" "postgres", which VMs do not offer"#
+        );
     }
 
     #[test]
@@ -235,7 +248,8 @@ pub(crate) mod tests {
         let model = WorkerModel::v1(model);
         let mut job = v1_job(&[(RequirementType::Flavor, "large")]);
         job.flavor = Some("huge".into());
-        let wish = FlavorWish { runs_on: Some("huge"), model: Some("small"), requirement: Some("large") };
+        let wish =
+            FlavorWish { runs_on: Some("huge"), model: Some("small"), requirement: Some("large") };
         assert_eq!(model.flavor_wish(&job), wish);
     }
 

@@ -26,7 +26,9 @@ pub enum Registration {
     /// The model was changed after its template was built.
     Changed,
     /// A template of that name is there and is not ours to replace.
-    Foreign { owner: String },
+    Foreign {
+        owner: String,
+    },
 }
 
 impl Registration {
@@ -65,14 +67,16 @@ pub fn need_registration(
     if annotation.is_of(hatchery) {
         cause
     } else {
-        Registration::Foreign { owner: format!("it belongs to hatchery {:?}", annotation.hatchery_name) }
+        Registration::Foreign {
+            owner: format!("it belongs to hatchery {:?}", annotation.hatchery_name),
+        }
     }
 }
 
 /// As annotations have it: Unix seconds as text, of year 1 if never.
 pub(crate) fn last_modified(model: &Model) -> String {
     const NEVER: i64 = -62_135_596_800;
-    model.user_last_modified.map_or(NEVER, |time| time.as_second()).to_string()
+    model.user_last_modified.map_or(NEVER, jiff::Timestamp::as_second).to_string()
 }
 
 /// The VM that registers the model at present: the one its template is built in, or the one that runs its worker (D41).
@@ -81,10 +85,12 @@ pub fn is_being_registered<'a>(
     vms: impl IntoIterator<Item = (&'a str, &'a Annotation)>,
 ) -> Option<&'a str> {
     let (building, path) = (names::building(&model.name), model.path().to_string());
-    vms.into_iter().map(|(name, annotation)| {
-        let registers = annotation.register_only && annotation.worker_model_path == path;
-        (name, name == building || registers)
-    }).find_map(|(name, found)| found.then_some(name))
+    vms.into_iter()
+        .map(|(name, annotation)| {
+            let registers = annotation.register_only && annotation.worker_model_path == path;
+            (name, name == building || registers)
+        })
+        .find_map(|(name, found)| found.then_some(name))
 }
 
 /// A model with more failed spawns than this is left alone until its owner resets it.
@@ -103,15 +109,24 @@ pub fn to_register<'m, 't>(
         .map(|model| (model, need_registration(model, hatchery, template(&model.name))))
         .filter(|(model, registration)| registration.is_needed() || model.check_registration)
         .collect();
-    let urgency = |model: &Model| 2 * u8::from(model.need_registration) + u8::from(model.check_registration);
+    let urgency =
+        |model: &Model| 2 * u8::from(model.need_registration) + u8::from(model.check_registration);
     due.sort_by(|(a, _), (b, _)| urgency(b).cmp(&urgency(a)).then_with(|| a.name.cmp(&b.name)));
     due.into_iter().map(|(model, registration)| (model, check(model, registration, vms))).collect()
 }
 
-fn check(model: &Model, registration: Registration, vms: &[(&str, &Annotation)]) -> Result<(), Refusal> {
+fn check(
+    model: &Model,
+    registration: Registration,
+    vms: &[(&str, &Annotation)],
+) -> Result<(), Refusal> {
     WorkerModel::v1(model.clone()).check_command()?;
     if let Registration::Foreign { owner } = registration {
-        return Err(Refusal::ForeignTemplate { model: model.path(), template: model.name.clone(), owner });
+        return Err(Refusal::ForeignTemplate {
+            model: model.path(),
+            template: model.name.clone(),
+            owner,
+        });
     }
     if model.nb_spawn_err > MOST_SPAWN_ERRORS {
         return Err(Refusal::SpawnErrors { model: model.path(), errors: model.nb_spawn_err });
@@ -224,7 +239,9 @@ mod tests {
         let due = to_register(&models, "h1", find, &[("register-x", &registering)]);
         let due: Vec<_> = due
             .iter()
-            .map(|(model, verdict)| (model.name.as_str(), verdict.as_ref().map_or_else(Refusal::reason, |()| "go")))
+            .map(|(model, verdict)| {
+                (model.name.as_str(), verdict.as_ref().map_or_else(Refusal::reason, |()| "go"))
+            })
             .collect();
         let wanted =
             [("both", "registering"), ("failing", "spawn-errors"), ("zeta", "go"), ("check", "go")];

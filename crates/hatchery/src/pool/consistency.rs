@@ -55,8 +55,12 @@ impl Consistency {
             }
             let name = name.to_owned();
             match (worker.protocol, &worker.job) {
-                (Protocol::V1, _) => corrections.push(Correction::Disable { name, id: worker.id.clone() }),
-                (Protocol::V2, Some(job)) => corrections.push(Correction::Release { name, job: job.clone() }),
+                (Protocol::V1, _) => {
+                    corrections.push(Correction::Disable { name, id: worker.id.clone() });
+                }
+                (Protocol::V2, Some(job)) => {
+                    corrections.push(Correction::Release { name, job: job.clone() });
+                }
                 (Protocol::V2, None) => {}
             }
         }

@@ -107,7 +107,9 @@ impl PoolStatus {
     /// Whether it takes a worker's slot (6.3).
     pub fn counts(self) -> bool {
         match self {
-            Self::Pending | Self::Registering | Self::Waiting | Self::Checking | Self::Building => true,
+            Self::Pending | Self::Registering | Self::Waiting | Self::Checking | Self::Building => {
+                true
+            }
             Self::Disabled | Self::Leaving => false,
         }
     }

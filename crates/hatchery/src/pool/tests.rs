@@ -34,7 +34,11 @@ fn views<'a>(vms: &[&'a str], v1: &'a [v1::Worker], v2: &'a [v2::Worker]) -> Vie
 
 #[test]
 fn reference_6_2_the_union_of_both_sides() {
-    let v1 = [v1("both", WorkerStatus::Building), v1("lost", WorkerStatus::Waiting), v1("off", WorkerStatus::Disabled)];
+    let v1 = [
+        v1("both", WorkerStatus::Building),
+        v1("lost", WorkerStatus::Waiting),
+        v1("off", WorkerStatus::Disabled),
+    ];
     let v2 = [v2("second", WorkerStatus::Waiting)];
     let mut views = views(&["both", "second", "new", "register-new"], &v1, &v2);
     if let Listed::Whole(vms) = &mut views.vms {
@@ -111,7 +115,9 @@ fn w28_a_v2_worker_without_vm_gives_its_job_back() {
     let pool = Pool::join(&views(&["other"], &[], &known)).unwrap();
     let mut consistency = Consistency::default();
     let corrections: Vec<_> = (0..3)
-        .flat_map(|minute| consistency.observe(&pool, Timestamp::UNIX_EPOCH + Duration::from_mins(minute)))
+        .flat_map(|minute| {
+            consistency.observe(&pool, Timestamp::UNIX_EPOCH + Duration::from_mins(minute))
+        })
         .collect();
     let job = JobId::parse(JOB).unwrap();
     assert_eq!(corrections, [Correction::Release { name: "lost".into(), job }]);

@@ -62,7 +62,12 @@ impl EventTimes {
     }
 
     /// `None` when they say nothing.
-    pub(super) fn judge(self, registered: bool, lifetimes: &Lifetimes, now: Timestamp) -> Option<Verdict> {
+    pub(super) fn judge(
+        self,
+        registered: bool,
+        lifetimes: &Lifetimes,
+        now: Timestamp,
+    ) -> Option<Verdict> {
         let Some(start) = self.started else {
             let renamed = self.renamed?;
             return Some(expire(later(renamed, lifetimes.registration), Reason::NeverStarted, now));
@@ -72,7 +77,9 @@ impl EventTimes {
         Some(match (registered, has_stopped) {
             (true, _) => expire(later(start, lifetimes.worker), Reason::TooOld, now),
             (false, true) => Verdict::Delete(Reason::Finished),
-            (false, false) => expire(later(start, lifetimes.registration), Reason::NeverRegistered, now),
+            (false, false) => {
+                expire(later(start, lifetimes.registration), Reason::NeverRegistered, now)
+            }
         })
     }
 }

@@ -44,7 +44,10 @@ pub enum WorkerSeen {
     Unknown,
     Absent,
     /// `job` is the V2 job that CDS says it is at work on.
-    Registered { status: WorkerStatus, job: Option<JobId> },
+    Registered {
+        status: WorkerStatus,
+        job: Option<JobId>,
+    },
 }
 
 /// The VM's events. They are asked for only when a verdict needs them.
@@ -141,7 +144,12 @@ pub struct Aftermath {
 const BUILD_LIMIT: Duration = Duration::from_mins(30);
 
 /// The table, in the order of specification 8.1 with the expiries of D21.
-pub fn judge(subject: &Subject<'_>, hatchery: &str, lifetimes: &Lifetimes, now: Timestamp) -> Verdict {
+pub fn judge(
+    subject: &Subject<'_>,
+    hatchery: &str,
+    lifetimes: &Lifetimes,
+    now: Timestamp,
+) -> Verdict {
     let annotation = subject.annotation;
     if !annotation.is_of(hatchery) {
         return Verdict::Keep(Keep::Foreign);
@@ -191,12 +199,20 @@ pub fn judge(subject: &Subject<'_>, hatchery: &str, lifetimes: &Lifetimes, now: 
 }
 
 /// The four rows of D21.
-fn by_power(power: Power, registered: bool, start: Timestamp, lifetimes: &Lifetimes, now: Timestamp) -> Verdict {
+fn by_power(
+    power: Power,
+    registered: bool,
+    start: Timestamp,
+    lifetimes: &Lifetimes,
+    now: Timestamp,
+) -> Verdict {
     match (power == Power::Off, registered) {
         (true, true) => Verdict::Delete(Reason::PoweredOff),
         (true, false) => expire(later(start, lifetimes.finished_grace), Reason::Finished, now),
         (false, true) => expire(later(start, lifetimes.worker), Reason::TooOld, now),
-        (false, false) => expire(later(start, lifetimes.registration), Reason::NeverRegistered, now),
+        (false, false) => {
+            expire(later(start, lifetimes.registration), Reason::NeverRegistered, now)
+        }
     }
 }
 
@@ -209,7 +225,11 @@ fn expire(at: Timestamp, reason: Reason, now: Timestamp) -> Verdict {
 /// A worker that still says it is a spare was claimed by a CDS hatchery before 0.57, which told nobody: its birth is the spare's, long before.
 fn start(subject: &Subject<'_>) -> Option<Timestamp> {
     let claimed_silently = subject.annotation.provisioning;
-    subject.annotation.worker_start_time.get().or_else(|| birth(subject).filter(|_| !claimed_silently))
+    subject
+        .annotation
+        .worker_start_time
+        .get()
+        .or_else(|| birth(subject).filter(|_| !claimed_silently))
 }
 
 fn birth(subject: &Subject<'_>) -> Option<Timestamp> {
@@ -223,7 +243,8 @@ pub fn aftermath(subject: &Subject<'_>) -> Aftermath {
         _ => None,
     };
     let path = &subject.annotation.worker_model_path;
-    let registers = VmName::of(subject.name) == VmName::Registering || subject.annotation.register_only;
+    let registers =
+        VmName::of(subject.name) == VmName::Registering || subject.annotation.register_only;
     let report = (registers && !path.is_empty()).then(|| ModelPath::parse(path));
     Aftermath { release, report }
 }

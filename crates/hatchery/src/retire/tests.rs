@@ -3,9 +3,9 @@ use std::time::Duration;
 use super::*;
 
 const LIFETIMES: Lifetimes = Lifetimes {
-    worker: Duration::from_mins(120),
+    worker: Duration::from_hours(2),
     registration: Duration::from_mins(10),
-    finished_grace: Duration::from_secs(180),
+    finished_grace: Duration::from_mins(3),
     cleanup_interval: Duration::from_mins(2),
 };
 
@@ -15,7 +15,11 @@ fn at(minutes: i64) -> Timestamp {
 
 /// A worker of `h1` that started at minute 0.
 fn worker() -> Annotation {
-    Annotation { hatchery_name: "h1".into(), worker_start_time: at(0).into(), ..Annotation::default() }
+    Annotation {
+        hatchery_name: "h1".into(),
+        worker_start_time: at(0).into(),
+        ..Annotation::default()
+    }
 }
 
 fn subject(annotation: &Annotation) -> Subject<'_> {
@@ -46,12 +50,36 @@ fn d21_row_by_row() {
     let until = |minute, reason| Verdict::Until(at(minute), reason);
     for (case, power, worker_seen, minute, wanted) in [
         ("off, registered: now", Off, registered(), 0, Verdict::Delete(Reason::PoweredOff)),
-        ("off, unregistered: not before the grace", Off, WorkerSeen::Absent, 2, until(3, Reason::Finished)),
-        ("off, unregistered: after the grace", Off, WorkerSeen::Absent, 3, Verdict::Delete(Reason::Finished)),
+        (
+            "off, unregistered: not before the grace",
+            Off,
+            WorkerSeen::Absent,
+            2,
+            until(3, Reason::Finished),
+        ),
+        (
+            "off, unregistered: after the grace",
+            Off,
+            WorkerSeen::Absent,
+            3,
+            Verdict::Delete(Reason::Finished),
+        ),
         ("on, registered: not before workerTTL", On, registered(), 119, until(120, Reason::TooOld)),
         ("on, registered: after workerTTL", On, registered(), 120, Verdict::Delete(Reason::TooOld)),
-        ("on, unregistered: it may still come", On, WorkerSeen::Absent, 9, until(10, Reason::NeverRegistered)),
-        ("on, unregistered: too late", On, WorkerSeen::Absent, 10, Verdict::Delete(Reason::NeverRegistered)),
+        (
+            "on, unregistered: it may still come",
+            On,
+            WorkerSeen::Absent,
+            9,
+            until(10, Reason::NeverRegistered),
+        ),
+        (
+            "on, unregistered: too late",
+            On,
+            WorkerSeen::Absent,
+            10,
+            Verdict::Delete(Reason::NeverRegistered),
+        ),
         ("suspended is not off", Suspended, registered(), 1, until(120, Reason::TooOld)),
     ] {
         let annotation = worker();
@@ -82,9 +110,17 @@ fn s_8_1_what_is_never_touched() {
         ("a spare by name", Subject { name: "provision-v2-x", ..subject(&mine) }, Keep::Spare),
         ("a template", Subject { is_template: true, ..subject(&model) }, Keep::Template),
         ("model: true", subject(&model), Keep::Template),
-        ("workers not known", Subject { worker: WorkerSeen::Unknown, ..subject(&mine) }, Keep::WorkersUnknown),
+        (
+            "workers not known",
+            Subject { worker: WorkerSeen::Unknown, ..subject(&mine) },
+            Keep::WorkersUnknown,
+        ),
         ("power not known", Subject { power: Power::Unknown, ..subject(&mine) }, Keep::Unreachable),
-        ("host not connected", Subject { is_connected: false, ..subject(&mine) }, Keep::Unreachable),
+        (
+            "host not connected",
+            Subject { is_connected: false, ..subject(&mine) },
+            Keep::Unreachable,
+        ),
     ] {
         assert_eq!(verdict(&subject, 10_000), Verdict::Keep(wanted), "{case}");
     }
@@ -108,7 +144,10 @@ fn a_mark_is_obeyed_at_once_and_outranks_being_a_spare() {
 fn s_8_2_a_disabled_worker_goes_at_once() {
     let annotation = worker();
     let worker = WorkerSeen::Registered { status: WorkerStatus::Disabled, job: None };
-    assert_eq!(verdict(&Subject { worker, ..subject(&annotation) }, 0), Verdict::Delete(Reason::Disabled));
+    assert_eq!(
+        verdict(&Subject { worker, ..subject(&annotation) }, 0),
+        Verdict::Delete(Reason::Disabled)
+    );
 }
 
 #[test]
@@ -131,15 +170,69 @@ fn s_8_1_events_row_by_row() {
     };
     let until = |minute, reason| Verdict::Until(at(minute), reason);
     for (case, times, worker, minute, wanted) in [
-        ("no events at all", times(None, None, None), WorkerSeen::Absent, 999, Verdict::Keep(Keep::NoTimes)),
-        ("only a power-off", times(None, Some(1), None), WorkerSeen::Absent, 999, Verdict::Keep(Keep::NoTimes)),
-        ("renamed, not started yet", times(None, None, Some(0)), WorkerSeen::Absent, 9, until(10, Reason::NeverStarted)),
-        ("renamed, never started", times(None, None, Some(0)), WorkerSeen::Absent, 10, Verdict::Delete(Reason::NeverStarted)),
-        ("registered, young", times(Some(0), None, None), registered(), 119, until(120, Reason::TooOld)),
-        ("registered, old", times(Some(0), None, None), registered(), 120, Verdict::Delete(Reason::TooOld)),
-        ("finished", times(Some(0), Some(1), None), WorkerSeen::Absent, 1, Verdict::Delete(Reason::Finished)),
-        ("off before the start", times(Some(5), Some(1), None), WorkerSeen::Absent, 6, until(15, Reason::NeverRegistered)),
-        ("never registered", times(Some(0), None, None), WorkerSeen::Absent, 10, Verdict::Delete(Reason::NeverRegistered)),
+        (
+            "no events at all",
+            times(None, None, None),
+            WorkerSeen::Absent,
+            999,
+            Verdict::Keep(Keep::NoTimes),
+        ),
+        (
+            "only a power-off",
+            times(None, Some(1), None),
+            WorkerSeen::Absent,
+            999,
+            Verdict::Keep(Keep::NoTimes),
+        ),
+        (
+            "renamed, not started yet",
+            times(None, None, Some(0)),
+            WorkerSeen::Absent,
+            9,
+            until(10, Reason::NeverStarted),
+        ),
+        (
+            "renamed, never started",
+            times(None, None, Some(0)),
+            WorkerSeen::Absent,
+            10,
+            Verdict::Delete(Reason::NeverStarted),
+        ),
+        (
+            "registered, young",
+            times(Some(0), None, None),
+            registered(),
+            119,
+            until(120, Reason::TooOld),
+        ),
+        (
+            "registered, old",
+            times(Some(0), None, None),
+            registered(),
+            120,
+            Verdict::Delete(Reason::TooOld),
+        ),
+        (
+            "finished",
+            times(Some(0), Some(1), None),
+            WorkerSeen::Absent,
+            1,
+            Verdict::Delete(Reason::Finished),
+        ),
+        (
+            "off before the start",
+            times(Some(5), Some(1), None),
+            WorkerSeen::Absent,
+            6,
+            until(15, Reason::NeverRegistered),
+        ),
+        (
+            "never registered",
+            times(Some(0), None, None),
+            WorkerSeen::Absent,
+            10,
+            Verdict::Delete(Reason::NeverRegistered),
+        ),
     ] {
         let annotation = Annotation { hatchery_name: "h1".into(), ..Annotation::default() };
         let subject = Subject { worker, events: Events::Known(times), ..subject(&annotation) };
@@ -149,15 +242,21 @@ fn s_8_1_events_row_by_row() {
 
 #[test]
 fn a_worker_that_an_old_hatchery_claimed_is_dated_by_its_events_and_not_by_the_spares_birth() {
-    let mut annotation = Annotation { hatchery_name: "h1".into(), provisioning: true, ..Annotation::default() };
+    let mut annotation =
+        Annotation { hatchery_name: "h1".into(), provisioning: true, ..Annotation::default() };
     annotation.created = at(0).into();
-    let mut subject = Subject { created: Some(at(0)), worker: registered(), ..subject(&annotation) };
+    let mut subject =
+        Subject { created: Some(at(0)), worker: registered(), ..subject(&annotation) };
     assert_eq!(verdict(&subject, 1000), Verdict::AskEvents);
     let started = EventTimes { started: Some(at(990)), ..EventTimes::default() };
     subject.events = Events::Known(started);
     assert_eq!(verdict(&subject, 1000), Verdict::Until(at(1110), Reason::TooOld));
     subject.events = Events::Known(EventTimes::default());
-    assert_eq!(verdict(&subject, 1000), Verdict::Delete(Reason::TooOld), "W22: events have aged out");
+    assert_eq!(
+        verdict(&subject, 1000),
+        Verdict::Delete(Reason::TooOld),
+        "W22: events have aged out"
+    );
 }
 
 #[test]
@@ -183,7 +282,11 @@ fn d23_a_v2_job_is_released_when_its_worker_still_holds_it() {
     let after = |worker| aftermath(&Subject { worker, ..subject(&annotation) });
     assert_eq!(after(holding), Aftermath { release: Some(job), report: None });
     assert_eq!(after(registered()), Aftermath::default());
-    assert_eq!(after(WorkerSeen::Absent), Aftermath::default(), "CDS gives it back by itself, and that costs no credit");
+    assert_eq!(
+        after(WorkerSeen::Absent),
+        Aftermath::default(),
+        "CDS gives it back by itself, and that costs no credit"
+    );
     let v1 = WorkerSeen::Registered { status: WorkerStatus::Building, job: Some(JobId::V1(3)) };
     assert_eq!(after(v1), Aftermath::default());
 }

@@ -59,9 +59,14 @@ impl PoolStanding {
 pub enum Waiting {
     Held(Hold),
     /// Making them failed so often in a row; tried again then.
-    Backoff { until: Timestamp, failures: u32 },
+    Backoff {
+        until: Timestamp,
+        failures: u32,
+    },
     /// So many are being made, which is the limit.
-    PoolSize { limit: u32 },
+    PoolSize {
+        limit: u32,
+    },
     NoAddress,
 }
 
@@ -69,8 +74,12 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held(hold) => hold.fmt(f),
-            Self::Backoff { until, failures } => write!(f, "failed {failures} times in a row, tried again at {until}"),
-            Self::PoolSize { limit } => write!(f, "{limit} are being made, which is workerProvisioningPoolSize"),
+            Self::Backoff { until, failures } => {
+                write!(f, "failed {failures} times in a row, tried again at {until}")
+            }
+            Self::PoolSize { limit } => {
+                write!(f, "{limit} are being made, which is workerProvisioningPoolSize")
+            }
             Self::NoAddress => f.write_str("there is no free address"),
         }
     }
@@ -116,9 +125,11 @@ pub fn plan(view: SpareView<'_>) -> SparePlan {
             None
         };
         if let Some(waiting) = stop {
-            tally.iter_mut().filter(|pool| pool.may_make(&view) && pool.lacks() > 0).for_each(|pool| {
-                pool.waiting = Some(waiting.clone());
-            });
+            tally.iter_mut().filter(|pool| pool.may_make(&view) && pool.lacks() > 0).for_each(
+                |pool| {
+                    pool.waiting = Some(waiting.clone());
+                },
+            );
             break;
         }
         plan.make.push(tally[next].pool.kind.clone());
@@ -185,13 +196,19 @@ fn tally<'a>(view: &SpareView<'a>, plan: &mut SparePlan) -> Vec<Tally<'a>> {
     });
     let tally = tally.collect();
     let rest = by_kind.into_values().flatten();
-    let removable = rest.filter(|spare| matches!(spare.state, SpareState::Ready | SpareState::Unfinished));
+    let removable =
+        rest.filter(|spare| matches!(spare.state, SpareState::Ready | SpareState::Unfinished));
     plan.remove.extend(removable.map(|spare| (spare.vm.clone(), Removal::NotConfigured)));
     tally
 }
 
 /// Returns how many of a pool's spares are ready and how many will be.
-fn settle(pool: &SparePool, spares: Vec<&Spare>, in_flight: usize, plan: &mut SparePlan) -> (u32, u32) {
+fn settle(
+    pool: &SparePool,
+    spares: Vec<&Spare>,
+    in_flight: usize,
+    plan: &mut SparePlan,
+) -> (u32, u32) {
     let (mut ready, mut unfinished, mut making) = (Vec::new(), Vec::new(), in_flight);
     for spare in spares {
         match spare.state {
@@ -222,7 +239,8 @@ fn settle(pool: &SparePool, spares: Vec<&Spare>, in_flight: usize, plan: &mut Sp
 /// The pool that may make one and has the smallest part of what it wants.
 fn emptiest(tally: &[Tally<'_>], view: &SpareView<'_>) -> Option<usize> {
     let fuller = |a: &Tally<'_>, b: &Tally<'_>| {
-        let part = |have: &Tally<'_>, of: &Tally<'_>| u64::from(have.have()) * u64::from(of.pool.number);
+        let part =
+            |have: &Tally<'_>, of: &Tally<'_>| u64::from(have.have()) * u64::from(of.pool.number);
         part(a, b).cmp(&part(b, a))
     };
     let open = tally.iter().enumerate().filter(|(_, pool)| pool.lacks() > 0 && pool.may_make(view));

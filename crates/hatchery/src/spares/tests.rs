@@ -124,7 +124,10 @@ fn d29_the_oldest_are_removed_when_there_are_too_many() {
         spare(4, SpareState::Dying),
     ];
     let gone: Vec<_> = scene.plan().remove;
-    assert_eq!(gone, [(VmId::new("vm-001"), Removal::Excess), (VmId::new("vm-002"), Removal::Excess)]);
+    assert_eq!(
+        gone,
+        [(VmId::new("vm-001"), Removal::Excess), (VmId::new("vm-002"), Removal::Excess)]
+    );
 }
 
 #[test]
@@ -162,10 +165,18 @@ fn d29_spares_of_a_kind_that_nobody_asks_for_any_more_go() {
 #[test]
 fn d30_what_an_earlier_process_left_half_made_is_finished() {
     let mut scene = Scene::of(&[("debian12", 2)], 1);
-    scene.spares = vec![spare(1, SpareState::Unfinished), spare(2, SpareState::Unfinished), spare(3, SpareState::Ready)];
+    scene.spares = vec![
+        spare(1, SpareState::Unfinished),
+        spare(2, SpareState::Unfinished),
+        spare(3, SpareState::Ready),
+    ];
     let plan = scene.plan();
     assert_eq!(ids(&plan.finish), ["vm-002"]);
-    assert_eq!(plan.remove, [(VmId::new("vm-001"), Removal::Excess)], "the half-made go before the ready");
+    assert_eq!(
+        plan.remove,
+        [(VmId::new("vm-001"), Removal::Excess)],
+        "the half-made go before the ready"
+    );
     assert_eq!(plan.make, []);
 }
 
@@ -237,8 +248,14 @@ fn c_8_2_a_spare_of_the_same_flavor_comes_first_then_a_neutral_one_and_never_ano
 
 #[test]
 fn d42_a_spare_is_ready_by_power_and_annotation() {
-    let spare = Annotation { provisioning: true, vmware_model_path: "debian12".into(), ..Annotation::default() };
-    let state = |annotation: &Annotation, power, claimed, made| SpareState::of(annotation, power, claimed, made);
+    let spare = Annotation {
+        provisioning: true,
+        vmware_model_path: "debian12".into(),
+        ..Annotation::default()
+    };
+    let state = |annotation: &Annotation, power, claimed, made| {
+        SpareState::of(annotation, power, claimed, made)
+    };
     assert_eq!(state(&spare, Power::Off, false, false), SpareState::Ready);
     assert_eq!(state(&spare, Power::On, false, false), SpareState::Unfinished);
     assert_eq!(state(&spare, Power::Off, false, true), SpareState::Making);

@@ -2,6 +2,7 @@
 //!
 //! It is off unless the options say so, and it asks for no password: it belongs on loopback.
 
+mod json_guest;
 mod json_rule;
 
 use std::io;
@@ -9,15 +10,20 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
+use percent_encoding::percent_decode_str;
 use roost_vim_wire::types::UserSession;
 use roost_vim_wire::{MoRef, MoType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::json_guest::{JsonBehaviour, JsonScript};
 use self::json_rule::JsonRule;
 use crate::door::{Body, Vcenter};
 use crate::fault_rules::{Outage, RuleId};
+use crate::guest::GuestProgram;
+use crate::inventory::HostConnection;
 use crate::permission::Denial;
+use crate::vm::Power;
 use crate::world::{Handle, World};
 use crate::{outage, reply};
 
@@ -34,8 +40,10 @@ pub(crate) async fn answer(
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
     };
-    let path = head.uri.path().trim_start_matches("/roost/control").trim_matches('/').to_owned();
-    let path: Vec<&str> = path.split('/').collect();
+    let path = head.uri.path().strip_prefix("/roost/control").unwrap_or_default().trim_matches('/');
+    let path: Vec<_> =
+        path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
+    let path: Vec<&str> = path.iter().map(|part| &**part).collect();
     Ok(match carry_out(vcenter, &head.method, &path, &body.to_bytes()) {
         Ok(value) => reply::json(StatusCode::OK, &value),
         Err(Refusal::NotFound) => reply::status(StatusCode::NOT_FOUND),
@@ -94,9 +102,54 @@ fn carry_out(
             }
         }
         ("DELETE", ["permissions"]) => vcenter.handle.with(|world| world.permissions.clear()),
-        _ => return Err(Refusal::NotFound),
+        _ => return steer(vcenter, method, path, body),
     }
     Ok(json!({}))
+}
+
+/// What moves the world itself: guests, VMs, hosts, datastores.
+fn steer(vcenter: &Vcenter, method: &Method, path: &[&str], body: &[u8]) -> Result<Value, Refusal> {
+    let steered = match (method.as_str(), path) {
+        ("GET", ["guests", "programs"]) => {
+            let programs = vcenter.guest_programs();
+            return Ok(json!(programs.iter().map(json_guest::program).collect::<Vec<_>>()));
+        }
+        ("PUT", ["guests", "scripts"]) => {
+            let scripts: Vec<JsonScript> = parse(body)?;
+            let first = move |program: &GuestProgram| {
+                scripts.iter().find_map(|script| script.reply_to(program))
+            };
+            vcenter.script_guests(first);
+            Ok(())
+        }
+        ("PUT", ["guests", vm, "behaviour"]) => {
+            vcenter.set_guest_behaviour(vm, parse::<JsonBehaviour>(body)?.into())
+        }
+        ("PUT", ["vms", vm, "power", state]) => {
+            let power = match *state {
+                "on" => Power::On,
+                "off" => Power::Off,
+                "suspended" => Power::Suspended,
+                _ => return Err(Refusal::NotFound),
+            };
+            vcenter.set_power(vm, power)
+        }
+        ("DELETE", ["vms", vm]) => vcenter.kill_vm(vm),
+        ("PUT", ["hosts", host, "connection", state]) => {
+            let connection = match *state {
+                "connected" => HostConnection::Connected,
+                "disconnected" => HostConnection::Disconnected,
+                "notResponding" => HostConnection::NotResponding,
+                _ => return Err(Refusal::NotFound),
+            };
+            vcenter.set_host_connection(host, connection)
+        }
+        ("PUT", ["datastores", name, "free", bytes]) => {
+            vcenter.fill_datastore(name, bytes.parse().map_err(|_| Refusal::NotFound)?)
+        }
+        _ => return Err(Refusal::NotFound),
+    };
+    steered.map_err(|error| Refusal::Bad(error.to_string())).map(|()| json!({}))
 }
 
 fn sessions(vcenter: &Vcenter) -> Value {

@@ -20,7 +20,7 @@ pub(crate) use call::call;
 pub(crate) use collector::{MAX_COLLECTORS, checked_count, too_many_collectors};
 pub(crate) use description::description;
 pub(crate) use post::{Draft, Scene, fill, post, post_task, post_vm, vm_draft};
-pub(crate) use posted::{Argument, Posted};
+pub(crate) use posted::Posted;
 
 use crate::options::Options;
 use crate::service::manager;

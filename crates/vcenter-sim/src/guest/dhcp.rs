@@ -19,7 +19,6 @@ impl Default for DhcpRange {
 /// Leases of a range: a card keeps its address until its VM is destroyed.
 #[derive(Debug, Clone)]
 pub(crate) struct Dhcp {
-    first: u32,
     last: u32,
     pub prefix: u8,
     next: u32,
@@ -34,11 +33,7 @@ impl Dhcp {
         let network = u32::from(range.network) & mask;
         // The first address is the network's, the second the gateway's, the last the broadcast.
         let (first, last) = (network + 2, (network | !mask) - 1);
-        Self { first, last, prefix, next: first, leases: HashMap::new(), freed: BTreeSet::new() }
-    }
-
-    pub(crate) fn gateway(&self) -> Ipv4Addr {
-        Ipv4Addr::from(self.first - 1)
+        Self { last, prefix, next: first, leases: HashMap::new(), freed: BTreeSet::new() }
     }
 
     /// The card's address; `None` when the range is used up.
@@ -77,6 +72,5 @@ mod tests {
         assert_eq!(dhcp.lease(Mac::generated(2)), None);
         dhcp.release(Mac::generated(1));
         assert_eq!(dhcp.lease(Mac::generated(2)), first);
-        assert_eq!(dhcp.gateway(), Ipv4Addr::new(192, 168, 7, 9));
     }
 }

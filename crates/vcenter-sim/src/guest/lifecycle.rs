@@ -50,7 +50,7 @@ pub(crate) fn stop(world: &mut World, vm: &MoRef) {
 }
 
 /// Changes a VM's guest and announces what of the tools' report is new.
-pub(crate) fn change<R>(world: &mut World, vm: &MoRef, change: impl FnOnce(&mut Vm) -> R) -> Option<R> {
+fn change<R>(world: &mut World, vm: &MoRef, change: impl FnOnce(&mut Vm) -> R) -> Option<R> {
     let mut paths: Vec<&'static str> = Vec::new();
     let result = world.inventory.change_vm(vm, |row| {
         let (before, was_pending) = (row.guest.clone(), row.customization.is_some());

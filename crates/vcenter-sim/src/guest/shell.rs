@@ -80,6 +80,8 @@ impl Shell<'_> {
             let target = if !rest.is_empty() || operator == "2>&1" { Some(rest.to_owned()) } else { words.next().map(|w| w.text) };
             targets.push((operator, target.unwrap_or_default()));
         }
+        let redirected = targets.iter().rfind(|(operator, _)| *operator == "<");
+        let input = redirected.map_or(input, |(_, path)| (self.read)(path));
         let mut output = self.carry_out(&arguments, input);
         for (operator, path) in targets {
             let content = match operator {

@@ -91,8 +91,4 @@ impl Children {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &MoRef> {
         self.order.values()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
 }

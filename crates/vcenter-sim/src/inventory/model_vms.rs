@@ -187,22 +187,51 @@ impl Builder<'_> {
         let Some(compute) = computes.last().and_then(|compute| self.inventory.computes.get(compute)).cloned() else { return };
         let Some(host) = compute.hosts.first().cloned() else { return };
         for template in &self.options.templates {
-            let Some(pattern) = self.template_pattern(template, networks) else { continue };
             let at = (places.vm.clone(), compute.pool.clone(), host.clone());
-            let (moref, mut vm) = self.model_vm(&template.name.as_str().into(), at, &pattern, 0);
-            vm.pool = None;
-            vm.template = true;
-            vm.power = Power::Off;
-            vm.boot_time = None;
-            if let Some(mac) = vm.config.nics().find_map(Device::mac) {
-                self.inventory.dhcp.release(mac);
+            if let Some((moref, vm)) = self.template(template, at, networks) {
+                self.inventory.place_vm(&moref, vm);
             }
-            vm.guest = Guest::default();
-            if template.snapshot {
-                self.add_base_snapshot(&moref, &mut vm);
-            }
-            self.inventory.place_vm(&moref, vm);
         }
+    }
+
+    /// A template that is not in the tables yet.
+    pub(super) fn template(
+        &mut self,
+        template: &TemplateOptions,
+        at: (MoRef, MoRef, MoRef),
+        networks: &[MoRef],
+    ) -> Option<(MoRef, Vm)> {
+        let pattern = self.template_pattern(template, networks)?;
+        let (moref, mut vm) = self.model_vm(&template.name.as_str().into(), at, &pattern, 0);
+        self.switch_off(&mut vm);
+        vm.pool = None;
+        vm.template = true;
+        if template.snapshot {
+            self.add_base_snapshot(&moref, &mut vm);
+        }
+        Some((moref, vm))
+    }
+
+    /// A VM like those at the start, off, that is not in the tables yet.
+    pub(super) fn foreign_vm(
+        &mut self,
+        name: &Arc<str>,
+        at: (MoRef, MoRef, MoRef),
+        networks: &[MoRef],
+    ) -> Option<(MoRef, Vm)> {
+        let pattern = self.pattern(networks)?;
+        let (moref, mut vm) = self.model_vm(name, at, &pattern, 0);
+        self.switch_off(&mut vm);
+        Some((moref, vm))
+    }
+
+    fn switch_off(&mut self, vm: &mut Vm) {
+        vm.power = Power::Off;
+        vm.boot_time = None;
+        if let Some(mac) = vm.config.nics().find_map(Device::mac) {
+            self.inventory.dhcp.release(mac);
+        }
+        vm.guest = Guest::default();
     }
 
     fn template_pattern(&self, template: &TemplateOptions, networks: &[MoRef]) -> Option<Pattern> {

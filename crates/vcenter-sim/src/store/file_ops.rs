@@ -1,5 +1,6 @@
 //! What clients do to files: make directories, delete, move, copy.
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use roost_vim_wire::{Fault, MoRef};
 
@@ -142,6 +143,25 @@ pub(crate) fn copy_file(world: &mut World, from: &FilePath, to: &FilePath, force
         shelf.put(&to.path, entry.content, now);
     }
     announce_space(world, &to.datastore);
+    Ok(())
+}
+
+/// Puts a whole file on its datastore, with the directories above it.
+pub(crate) fn put_file(world: &mut World, file: &FilePath, content: Bytes, now: Timestamp) -> Result<(), FileError> {
+    let Some(shelf) = world.store.shelf_mut(&file.datastore) else { return Err(FileError::NotFound) };
+    let above = parent(&file.path);
+    if !above.is_empty() {
+        shelf.make_folder(above, true, now)?;
+    }
+    let content = match shelf.real_path(&file.path) {
+        Some(real) => {
+            std::fs::write(real, &content)?;
+            Content::Disk(i64::try_from(content.len()).unwrap_or(i64::MAX))
+        }
+        None => Content::Memory(vec![content]),
+    };
+    shelf.put(&file.path, content, now);
+    announce_space(world, &file.datastore);
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use roost_vim_wire::MoRef;
 
 pub(crate) use call::call;
-pub(crate) use file_ops::{file_fault, locate, need_space, need_unlocked};
+pub(crate) use file_ops::{file_fault, locate, need_space, need_unlocked, put_file};
 pub(crate) use crate::guest::guest_file;
 pub(crate) use http_folder::{folder, parameter, status};
 pub(crate) use path::{clean_path, matches, parse_datastore_path};

@@ -24,7 +24,7 @@ pub(crate) use call::call;
 pub(crate) use description::description;
 pub(crate) use job::{Job, Run, Step};
 pub(crate) use lock::{Hold, Locks};
-pub(crate) use run::{commit, submit, submit_as};
+pub(crate) use run::{commit, submit};
 
 use crate::options::Options;
 use crate::service::manager;

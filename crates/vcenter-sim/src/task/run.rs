@@ -16,10 +16,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Starts a job as a task of the caller.
 pub(crate) fn submit(world: &mut World, cx: &CallContext<'_>, job: Job) -> MoRef {
-    submit_as(world, cx.handle, cx.user, cx.now, job)
-}
-
-pub(crate) fn submit_as(world: &mut World, handle: &Handle, user: &str, now: Timestamp, job: Job) -> MoRef {
+    let (handle, user, now) = (cx.handle, cx.user, cx.now);
     let moref = world.inventory.ids.task();
     let name = world.inventory.shared_name(&job.entity).cloned();
     let is_queued = job.is_clone && world.tasks.cloning >= world.tasks.concurrent_clones;

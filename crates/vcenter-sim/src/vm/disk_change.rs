@@ -117,10 +117,15 @@ fn size_kb(world: &World, file: &DiskFile) -> i64 {
 
 /// A disk with the size that a request wants: as large or larger.
 pub(super) fn edit_disk(draft: &mut Draft, disk: &Disk, asked: &VirtualDevice, index: usize) -> Result<Disk, Failure> {
-    // A request that repeats the device it read carries the old size in bytes beside the new one in KB.
-    let repeated = asked.capacity_in_bytes == Some(disk.capacity_kb.saturating_mul(1024));
-    let wanted = if repeated { asked.capacity_in_kb } else { capacity(asked, index)? };
-    let wanted = wanted.unwrap_or(disk.capacity_kb);
+    // A request that repeats the device it read carries the old size in one field beside the new one in the other.
+    let repeats_bytes = asked.capacity_in_bytes == Some(disk.capacity_kb.saturating_mul(1024));
+    let repeats_kb = asked.capacity_in_kb == Some(disk.capacity_kb);
+    let wanted = match asked.capacity_in_bytes {
+        Some(bytes) if repeats_kb => Some(bytes / 1024),
+        _ if repeats_bytes => asked.capacity_in_kb,
+        _ => capacity(asked, index)?,
+    };
+    let wanted = wanted.filter(|kb| *kb > 0).unwrap_or(disk.capacity_kb);
     if wanted < disk.capacity_kb {
         return Err(device_fault("InvalidDeviceOperation", index, "capacityInKB", "a disk cannot shrink"));
     }

@@ -50,6 +50,8 @@ pub(crate) fn read_known(
             match class {
                 $(stringify!($name) => read::<$name>(r, start),)+
                 "LocalizedMethodFault" => read::<crate::LocalizedMethodFault>(r, start),
+                "CustomFieldStringValue" => read::<CustomFieldValue>(r, start),
+                "OpaqueNetworkSummary" => read::<NetworkSummary>(r, start),
                 "HostDatastoreBrowserSearchResults" => read::<HostDatastoreBrowserSearchResults>(r, start),
                 _ if is_device(class) => read::<VirtualDevice>(r, start),
                 _ if class.ends_with("Event") || class == "EventEx" => read::<Event>(r, start),

@@ -1,6 +1,8 @@
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
-use roost_vim_wire::methods::{CreateCollectorForEvents, QueryEvents, ReadNextEvents};
+use roost_vim_wire::methods::{
+    CreateCollectorForEvents, QueryEvents, ReadNextEvents, RewindCollector,
+};
 use roost_vim_wire::types::{
     Event, EventFilterSpec, EventFilterSpecByEntity, EventFilterSpecByTime,
     EventFilterSpecRecursionOption,
@@ -123,6 +125,8 @@ impl Observer {
     async fn scroll_events(&self, query: &EventQuery) -> Result<Vec<Event>, CallError> {
         let call = CreateCollectorForEvents { this: self.event_manager()?, filter: query.filter() };
         let collector = self.create(&call, Destroy::History).await?;
+        // The API says that a collector begins there; not every server does.
+        self.session(&RewindCollector { this: collector.moref().clone() }).await?;
         let mut events = Vec::new();
         loop {
             let call = ReadNextEvents { this: collector.moref().clone(), max_count: PAGE };

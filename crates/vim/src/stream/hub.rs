@@ -108,6 +108,8 @@ struct Up {
 struct Waiting {
     abort: AbortHandle,
     is_long: bool,
+    /// By this stream itself, for a filter that the wait does not know.
+    is_cancelled: bool,
 }
 
 pub(super) struct Hub {

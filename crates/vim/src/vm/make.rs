@@ -1,6 +1,7 @@
 //! Making a VM exactly once.
 
 use std::error::Error;
+use std::time::Duration;
 
 use roost_vim_wire::methods::FindChild;
 use roost_vim_wire::types::VirtualMachinePowerState as PowerState;
@@ -9,8 +10,12 @@ use tokio::time::Instant;
 
 use super::error::{Step, VmError};
 use super::run::{Again, Patience};
+use crate::backoff::{self, Backoff};
 use crate::find::stored_name;
 use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, WaitError};
+
+/// Between looks for a VM that has the name and cannot be seen.
+const TAKEN: Backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(15) };
 
 /// The VM that has the name of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +138,8 @@ impl Client {
         call: &M,
         is_ours: impl Fn(&Namesake) -> bool,
     ) -> Result<Made, VmError> {
-        let mut patience = Patience::default();
+        let (mut patience, mut waits) = (Patience::default(), 0);
+        let deadline = Instant::now() + self.deadline(CallClass::TaskWait);
         loop {
             let error = match self.make(step, name, call).await {
                 Ok(vm) => return Ok(Made::Now(vm)),
@@ -160,10 +166,18 @@ impl Client {
                 Some(namesake) => {
                     return Err(VmError::NameTaken { name: name.into(), existing: namesake.vm });
                 }
-                // Whoever had the name is gone again.
-                None if is_taken && patience.pause().await => {}
-                None if is_taken || !may_ask_again => return Err(error),
-                None => {}
+                // The name is given to a VM that is being made and not there yet, or no longer. While it is, asking again is
+                // refused as before.
+                None if is_taken => {
+                    waits += 1;
+                    let pause = backoff::pause(waits, TAKEN);
+                    if Instant::now() + pause >= deadline {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+                None if may_ask_again => {}
+                None => return Err(error),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The verbs on the embedded vCenter, in process and on paused time: hours pass at once, and no socket is opened.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+mod campaign;
 mod create;
 mod destroy;
 mod events;

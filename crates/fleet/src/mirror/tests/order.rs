@@ -163,9 +163,7 @@ impl World {
                     self.learn(state, done);
                 }
             }
-            Op::Answer if self.under_way.is_none() && !self.uncounted => {
-                self.under_way = Some(self.last())
-            }
+            Op::Answer if self.under_way.is_none() => self.under_way = Some(self.last()),
             Op::Deliver => self.deliver(),
             Op::Count => {
                 if std::mem::take(&mut self.uncounted) {
@@ -275,7 +273,7 @@ impl State {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_shown_is_never_older_than_what_we_know(

@@ -40,12 +40,9 @@ pub(crate) const HTTP_FORWARDED: Key = Key::text(
 )
 .json(Json::As("header_w_forwarded_for"));
 
-pub(crate) const API_URL: Key = Key::text(
-    "commonConfiguration.api.http.url",
-    "http://localhost:8081",
-    "URL of the CDS API",
-)
-.sample(Sample::Set("\"http://localhost:8081\""));
+pub(crate) const API_URL: Key =
+    Key::text("commonConfiguration.api.http.url", "http://localhost:8081", "URL of the CDS API")
+        .sample(Sample::Set("\"http://localhost:8081\""));
 pub(crate) const API_INSECURE: Key = Key::boolean(
     "commonConfiguration.api.http.insecure",
     false,
@@ -165,21 +162,15 @@ pub(crate) const WORKER_BASEDIR: Key = Key::text(
     "",
     "Folder that workers work in. Empty: the worker's choice",
 );
-pub(crate) const WORKER_LOG_LEVEL: Key = Key::text(
-    "commonConfiguration.provision.workerLogsOptions.level",
-    "",
-    "Log level of workers",
-);
+pub(crate) const WORKER_LOG_LEVEL: Key =
+    Key::text("commonConfiguration.provision.workerLogsOptions.level", "", "Log level of workers");
 pub(crate) const GRAYLOG_HOST: Key = Key::text(
     "commonConfiguration.provision.workerLogsOptions.graylog.host",
     "",
     "Graylog host that workers log to",
 );
-pub(crate) const GRAYLOG_PORT: Key = Key::integer(
-    "commonConfiguration.provision.workerLogsOptions.graylog.port",
-    0,
-    "Its port",
-);
+pub(crate) const GRAYLOG_PORT: Key =
+    Key::integer("commonConfiguration.provision.workerLogsOptions.graylog.port", 0, "Its port");
 pub(crate) const GRAYLOG_PROTOCOL: Key = Key::text(
     "commonConfiguration.provision.workerLogsOptions.graylog.protocol",
     "tcp",
@@ -199,11 +190,8 @@ pub(crate) const SYSLOG_HOST: Key = Key::text(
     "",
     "Syslog host that workers log to",
 );
-pub(crate) const SYSLOG_PORT: Key = Key::integer(
-    "commonConfiguration.provision.workerLogsOptions.syslog.port",
-    0,
-    "Its port",
-);
+pub(crate) const SYSLOG_PORT: Key =
+    Key::integer("commonConfiguration.provision.workerLogsOptions.syslog.port", 0, "Its port");
 pub(crate) const SYSLOG_PROTOCOL: Key = Key::text(
     "commonConfiguration.provision.workerLogsOptions.syslog.protocol",
     "tcp",

@@ -29,11 +29,8 @@ pub(crate) const DATASTORE: Key = Key::text(
     "",
     "Datastore for VMs. Empty: the only one that the datacenter has",
 );
-pub(crate) const NETWORK: Key = Key::text(
-    "networkString",
-    "",
-    "Network for VMs. Empty: the only one that the datacenter has",
-);
+pub(crate) const NETWORK: Key =
+    Key::text("networkString", "", "Network for VMs. Empty: the only one that the datacenter has");
 pub(crate) const FOLDER: Key =
     Key::text("folderString", "", "VM folder for VMs. Empty: the datacenter's own").roost();
 pub(crate) const RESOURCE_POOL: Key = Key::text(
@@ -91,11 +88,8 @@ pub(crate) const PROVISIONING_INTERVAL: Key = Key::integer(
     120,
     "Seconds between two looks at the spares; a claim looks at once. 0: 120",
 );
-pub(crate) const PROVISIONING_POOL_SIZE: Key = Key::integer(
-    "workerProvisioningPoolSize",
-    1,
-    "Spares being made at the same time. 0: 1",
-);
+pub(crate) const PROVISIONING_POOL_SIZE: Key =
+    Key::integer("workerProvisioningPoolSize", 1, "Spares being made at the same time. 0: 1");
 pub(crate) const ONLY_PROVISIONED: Key = Key::boolean(
     "onlyProvisioned",
     false,

@@ -59,10 +59,14 @@ fn an_empty_file_says_what_is_missing() {
 
 #[test]
 fn counts_are_held_against_max_worker_unless_that_is_unlimited() {
-    let provision = |lines: &str| file("", &format!("[hatchery.vsphere.commonConfiguration.provision]\n{lines}"));
+    let provision = |lines: &str| {
+        file("", &format!("[hatchery.vsphere.commonConfiguration.provision]\n{lines}"))
+    };
     let at = "hatchery.vsphere.commonConfiguration.provision";
     assert_eq!(
-        problems(&provision("maxWorker = 4\nmaxConcurrentProvisioning = 5\nmaxConcurrentRegistering = 5")),
+        problems(&provision(
+            "maxWorker = 4\nmaxConcurrentProvisioning = 5\nmaxConcurrentRegistering = 5"
+        )),
         [
             format!("{at}.maxConcurrentProvisioning: must be at most maxWorker, which is 4; is 5"),
             format!("{at}.maxConcurrentRegistering: must be at most maxWorker, which is 4; is 5"),
@@ -70,9 +74,13 @@ fn counts_are_held_against_max_worker_unless_that_is_unlimited() {
     );
     assert_eq!(
         problems(&provision("maxWorker = 4")),
-        [format!("{at}.maxConcurrentProvisioning: must be at most maxWorker, which is 4; is 10 by default")]
+        [format!(
+            "{at}.maxConcurrentProvisioning: must be at most maxWorker, which is 4; is 10 by default"
+        )]
     );
-    load(&provision("maxWorker = 0\nmaxConcurrentProvisioning = 50\nmaxConcurrentRegistering = 50"));
+    load(&provision(
+        "maxWorker = 0\nmaxConcurrentProvisioning = 50\nmaxConcurrentRegistering = 50",
+    ));
     let Loaded { config, warnings } = load(&provision("maxWorker = -1"));
     assert_eq!((config.counts.max_workers, warnings.len()), (None, 1));
 }
@@ -83,8 +91,12 @@ fn unknown_keys_are_warnings_with_the_name_that_was_probably_meant() {
     assert_eq!(
         warnings("datacentreString = 1\nworkerTLT = 3\nmaxWorker = 3\nzzz = 1", ""),
         [
-            format!("{at}.datacentreString: is not a known key and has no effect; did you mean datacenterString?"),
-            format!("{at}.workerTLT: is not a known key and has no effect; did you mean workerTTL?"),
+            format!(
+                "{at}.datacentreString: is not a known key and has no effect; did you mean datacenterString?"
+            ),
+            format!(
+                "{at}.workerTLT: is not a known key and has no effect; did you mean workerTTL?"
+            ),
             format!(
                 "{at}.maxWorker: is not a known key and has no effect; did you mean {at}.commonConfiguration.provision.maxWorker?"
             ),
@@ -92,17 +104,26 @@ fn unknown_keys_are_warnings_with_the_name_that_was_probably_meant() {
         ]
     );
     assert_eq!(
-        warnings("[[hatchery.vsphere.flavors]]\nname = \"a\"\ncpu = 2\n[hatchery.vsphere.comonConfiguration]\nname = \"x\"", ""),
+        warnings(
+            "[[hatchery.vsphere.flavors]]\nname = \"a\"\ncpu = 2\n[hatchery.vsphere.comonConfiguration]\nname = \"x\"",
+            ""
+        ),
         [
-            format!("{at}.flavors[0].cpu: is not a known key and has no effect; did you mean cpus?"),
-            format!("{at}.comonConfiguration: is not a known key and has no effect; did you mean commonConfiguration?"),
+            format!(
+                "{at}.flavors[0].cpu: is not a known key and has no effect; did you mean cpus?"
+            ),
+            format!(
+                "{at}.comonConfiguration: is not a known key and has no effect; did you mean commonConfiguration?"
+            ),
         ]
     );
     assert_eq!(
         warnings("createImageTimeout = 180\npaswordFile = \"x\"", ""),
         [
             format!("{at}.createImageTimeout: is not used: it is gone from CDS"),
-            format!("{at}.paswordFile: is not a known key and has no effect; did you mean passwordFile?"),
+            format!(
+                "{at}.paswordFile: is not a known key and has no effect; did you mean passwordFile?"
+            ),
         ]
     );
 }
@@ -134,7 +155,9 @@ fn two_spellings_of_one_name_are_a_mistake() {
 fn ways_to_trust_the_vcenter_exclude_each_other() {
     assert_eq!(
         problems(&file("insecure = true\ncaFile = \"/ca.pem\"", "")),
-        ["hatchery.vsphere.caFile: is one way too many: use one of caFile, thumbprint and insecure"]
+        [
+            "hatchery.vsphere.caFile: is one way too many: use one of caFile, thumbprint and insecure"
+        ]
     );
     let sha1 = "thumbprint = \"4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D:58:4C:3D\"";
     assert!(problems(&file(sha1, ""))[0].contains("SHA-256"));
@@ -145,11 +168,15 @@ fn flavors_that_can_never_fit_are_named_before_a_job_waits_for_them() {
     let flavors = "[hatchery.vsphere.flavors]\nsmall = { cpus = 2, memoryMB = 4096 }\nlarge = { cpus = 8, memoryMB = 16384 }";
     assert_eq!(
         warnings(&format!("maxCpus = 10\ncountSmallerFlavorToKeep = 2\n{flavors}"), ""),
-        ["hatchery.vsphere.flavors.large.cpus: never fits: needs 12 with what is kept for smaller flavors, and maxCpus is 10"]
+        [
+            "hatchery.vsphere.flavors.large.cpus: never fits: needs 12 with what is kept for smaller flavors, and maxCpus is 10"
+        ]
     );
     assert_eq!(
         warnings(&format!("maxMemoryMB = 8192\n{flavors}"), ""),
-        ["hatchery.vsphere.flavors.large.memoryMB: never fits: needs 16384 alone, and maxMemoryMB is 8192"]
+        [
+            "hatchery.vsphere.flavors.large.memoryMB: never fits: needs 16384 alone, and maxMemoryMB is 8192"
+        ]
     );
     assert_eq!(
         warnings("countSmallerFlavorToKeep = 2", ""),
@@ -171,7 +198,10 @@ modelVMWare = "debian12"
 modelVMWare = "debian12"
 "#;
     assert_eq!(
-        warnings(lists, "[hatchery.vsphere.commonConfiguration.provision]\ninjectEnvVars = [\"NOTHING\"]"),
+        warnings(
+            lists,
+            "[hatchery.vsphere.commonConfiguration.provision]\ninjectEnvVars = [\"NOTHING\"]"
+        ),
         [
             "hatchery.vsphere.onlyProvisioned: without workerProvisioning means that no worker ever starts",
             "hatchery.vsphere.workerProvisioning[0].modelVMWare: is missing, and so is modelPath: the entry has no effect",

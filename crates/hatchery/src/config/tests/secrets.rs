@@ -102,7 +102,10 @@ password = "p"
     let path = ModelPath::parse("team/build");
     let own = roost_cds::Secret::from("o");
     let login = |template, model, own| {
-        config.guests.login(GuestOf { template, model, own }, &Pretend::default()).map(|login| login.user)
+        config
+            .guests
+            .login(GuestOf { template, model, own }, &Pretend::default())
+            .map(|login| login.user)
     };
     assert_eq!(login("debian12", None, Some(("own", &own))).unwrap(), "from-models");
     assert_eq!(login("ubuntu24", None, Some(("own", &own))).unwrap(), "from-credentials");

@@ -173,9 +173,15 @@ fn d15_memory_has_64_bits() {
 
 #[test]
 fn names_match_in_any_case() {
-    let text = file("WORKERTTL = 5\nmaxcpus = 3", "[Hatchery.vSphere.COMMONconfiguration.Provision]\nMAXWORKER = 20");
+    let text = file(
+        "WORKERTTL = 5\nmaxcpus = 3",
+        "[Hatchery.vSphere.COMMONconfiguration.Provision]\nMAXWORKER = 20",
+    );
     // Two spellings of one table are two tables in TOML.
-    let text = text.replace("[Hatchery.vSphere.COMMONconfiguration.Provision]", "[hatchery.vsphere.commonConfiguration.Provision]");
+    let text = text.replace(
+        "[Hatchery.vSphere.COMMONconfiguration.Provision]",
+        "[hatchery.vsphere.commonConfiguration.Provision]",
+    );
     let Loaded { config, warnings } = load(&text.replace("user =", "USER ="));
     assert_eq!(warnings, []);
     assert_eq!(config.lifetimes.worker, Duration::from_mins(5));
@@ -250,15 +256,23 @@ insecure = true
 "#,
     );
     assert_eq!(config.api.url, "https://api.inside");
-    assert_eq!((config.workers.api_url.as_str(), config.workers.api_insecure), ("https://api.outside", true));
-    let names: Vec<_> =
-        config.workers.environment.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+    assert_eq!(
+        (config.workers.api_url.as_str(), config.workers.api_insecure),
+        ("https://api.outside", true)
+    );
+    let names: Vec<_> = config
+        .workers
+        .environment
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose()))
+        .collect();
     assert_eq!(names, [("A", "b=c"), ("NAME", " value")]);
 }
 
 #[test]
 fn d24_networks_replace_the_lone_range_and_dns_serves_both() {
-    let legacy = config("iprange = \"10.0.0.0/30\"\ngateway = \"10.0.0.1\"\ndns = \"10.9.9.9\"", "");
+    let legacy =
+        config("iprange = \"10.0.0.0/30\"\ngateway = \"10.0.0.1\"\ndns = \"10.9.9.9\"", "");
     let addresses: Vec<_> = legacy.addresses.iter().collect();
     assert_eq!(addresses, [std::net::Ipv4Addr::new(10, 0, 0, 2)]);
     let network = legacy.addresses.network_of(addresses[0]).unwrap();

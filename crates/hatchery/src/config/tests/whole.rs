@@ -38,7 +38,8 @@ fn set(tree: &mut Toml, path: &str, value: Value) {
             tree.insert(name.into(), value);
         }
         Some(rest) => {
-            let (name, is_list) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
+            let (name, is_list) =
+                name.strip_suffix("[]").map_or((name, false), |name| (name, true));
             let inner = tree.entry(name).or_insert_with(|| Value::Table(Toml::new()));
             let inner = if is_list { &mut inner[0] } else { inner };
             set(inner.as_table_mut().unwrap(), rest, value);
@@ -56,14 +57,16 @@ fn every_key_of_the_table_is_read() {
         let shown = format!("{}: ", path.replace("[]", "[0]"));
         let seen = problems(&tree.to_string());
         let at_key = seen.iter().any(|problem| problem.starts_with(&shown));
-        let in_list = seen.iter().any(|problem| problem.starts_with(&format!("{path}[0]: must be a table")));
+        let in_list =
+            seen.iter().any(|problem| problem.starts_with(&format!("{path}[0]: must be a table")));
         assert!(at_key || in_list, "{path} is not read: {seen:?}");
     }
 }
 
 #[test]
 fn every_scalar_key_can_be_overridden_by_its_variable() {
-    for key in KEYS.iter().filter(|key| matches!(key.shape, Shape::Integer(_) | Shape::Boolean(_))) {
+    for key in KEYS.iter().filter(|key| matches!(key.shape, Shape::Integer(_) | Shape::Boolean(_)))
+    {
         let Some(variable) = key.variable() else { continue };
         let surroundings = Pretend::default().variable(&variable, "no such value");
         let invalid = Config::load(&full().to_string(), &surroundings).unwrap_err();
@@ -92,7 +95,8 @@ fn the_sample_loads_cleanly() {
         .file("/etc/roost/vcenter-password", "x\n")
         .file("/etc/roost/cds-token-v2", "x\n")
         .file("/etc/roost/guest-password", "x\n");
-    let loaded = Config::load(&sample(), &surroundings).unwrap_or_else(|invalid| panic!("{invalid}"));
+    let loaded =
+        Config::load(&sample(), &surroundings).unwrap_or_else(|invalid| panic!("{invalid}"));
     assert_eq!(loaded.warnings, []);
     assert_eq!(loaded.config.listen.port, 8086);
     insta::assert_snapshot!(sample());
@@ -103,7 +107,8 @@ fn every_line_that_the_sample_comments_out_is_of_the_right_form() {
     let mut text = String::new();
     for line in sample().lines() {
         let bare = line.strip_prefix("# ").unwrap_or(line);
-        let is_key = bare.split_once(" = ").is_some_and(|(name, _)| name.chars().all(char::is_alphanumeric));
+        let is_key =
+            bare.split_once(" = ").is_some_and(|(name, _)| name.chars().all(char::is_alphanumeric));
         if is_key || bare.starts_with('[') {
             text.push_str(bare);
             text.push('\n');

@@ -23,7 +23,6 @@ use crate::inventory::{Inventory, NoSuchProperty};
 use crate::world::World;
 
 pub(crate) use vm_device::wire_device;
-pub(crate) use vm_config::config_of;
 
 /// `None`: not a path that this kind answers directly. `Some(None)`: it is unset.
 type Answer = Option<Option<Value>>;

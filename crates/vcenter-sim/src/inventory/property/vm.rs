@@ -18,7 +18,7 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     let (head, rest) = path.split_once('.').unwrap_or((path, ""));
     match head {
         "name" if rest.is_empty() => text(&vm.name),
-        "config" => config(world, obj, vm, rest),
+        "config" => config(world, vm, rest),
         "runtime" => runtime(vm, rest),
         "guest" => vm_guest::answer(world, vm, rest),
         "summary" => summary(world, obj, vm, rest),
@@ -26,10 +26,10 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     }
 }
 
-fn config(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
+fn config(world: &World, vm: &Vm, path: &str) -> Answer {
     let config = &vm.config;
     match path {
-        "" => known(&vm_config::config_of(world, obj, vm)),
+        "" => known(&vm_config::config_of(world, vm)),
         "name" => text(&vm.name),
         "annotation" => Some(config.annotation.as_deref().map(Value::string)),
         "template" => known(&vm.template),
@@ -133,7 +133,7 @@ pub(super) fn snapshot(world: &World, obj: &MoRef, path: &str) -> Answer {
     match path {
         "config" => {
             let then = Vm { config: snapshot.config.clone(), ..vm.clone() };
-            known(&vm_config::config_of(world, vm_ref, &then))
+            known(&vm_config::config_of(world, &then))
         }
         "vm" => reference(vm_ref),
         "childSnapshot" => refs(snapshots.children(Some(obj)).map(|child| &child.moref)),

@@ -10,7 +10,7 @@ use crate::vm::{FilePath, Vm, guest_full_name};
 use crate::world::World;
 
 /// The whole of `config`.
-pub(crate) fn config_of(world: &World, _obj: &MoRef, vm: &Vm) -> VirtualMachineConfigInfo {
+pub(super) fn config_of(world: &World, vm: &Vm) -> VirtualMachineConfigInfo {
     let (config, settings) = (&vm.config, &vm.config.settings);
     VirtualMachineConfigInfo {
         change_version: vm.change_version(),

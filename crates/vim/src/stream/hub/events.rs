@@ -152,15 +152,15 @@ impl Hub {
 
     fn waited(&mut self, result: Result<Page, CallError>) {
         let Link::Up(up) = &mut self.link else { return };
-        let was_long = up.waiting.take().is_some_and(|waiting| waiting.is_long);
+        let Some(waiting) = up.waiting.take() else { return };
         match result {
             Ok(page) => {
                 up.resuming = false;
-                up.resting = was_long && page.updates.is_empty();
+                up.resting = waiting.is_long && page.updates.is_empty();
                 self.apply(page);
             }
             // By this stream itself. Anyone else's cancellation is an answer lost.
-            Err(error) if error.is_cancelled() && (up.cancelling || up.resuming) => {}
+            Err(error) if error.is_cancelled() && (waiting.is_cancelled || up.resuming) => {}
             Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
             Err(error) => {
                 // A version that the server counts may be asked again after a lost answer, unless it stood for half a page set.

@@ -151,8 +151,8 @@ impl Hub {
         let settings = &self.core.settings.stream;
         let Link::Up(up) = &mut self.link else { return };
         if let Some(waiting) = &mut up.waiting {
-            if waiting.is_long && !up.cancelling && is_loading {
-                up.cancelling = true;
+            if waiting.is_long && !waiting.is_cancelled && is_loading {
+                (waiting.is_cancelled, up.cancelling) = (true, true);
                 let call = CancelWaitForUpdates { this: up.collector.moref().clone() };
                 let (core, lease) = (Arc::clone(&self.core), up.lease.clone());
                 self.start(async move {
@@ -206,7 +206,7 @@ impl Hub {
             }
             (epoch, Done::Waited(core.wait_for_updates(&lease, collector, version, max_wait).await))
         });
-        up.waiting = Some(Waiting { abort, is_long });
+        up.waiting = Some(Waiting { abort, is_long, is_cancelled: false });
     }
 
     /// Whether a filter exists that no complete page covers yet.

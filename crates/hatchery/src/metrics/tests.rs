@@ -1,0 +1,226 @@
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use roost_cds::{WorkerStatus, v1};
+use roost_fleet::{AddressFile, AddressPlan, Power};
+
+use super::*;
+use crate::annotation::Annotation;
+use crate::config::{SpareKind, SpareModel};
+use crate::pool::{Listed, Pool, StartedVm, Views};
+use crate::spares::PoolStanding;
+
+fn plan() -> AddressPlan {
+    let file = AddressFile { iprange: "10.0.0.0/29".into(), ..AddressFile::default() };
+    AddressPlan::parse(&file).unwrap()
+}
+
+fn ours(worker_model_path: &str, ip_address: &str) -> Annotation {
+    Annotation {
+        hatchery_name: "h1".into(),
+        worker_model_path: worker_model_path.into(),
+        ip_address: ip_address.into(),
+        ..Annotation::default()
+    }
+}
+
+fn vm<'a>(name: &'a str, annotation: Option<&'a Annotation>, power: Power) -> VmRow<'a> {
+    VmRow {
+        name,
+        annotation,
+        is_template: false,
+        power,
+        cpus: 2,
+        memory_mb: 4096,
+        disk_gb: Some(20),
+        addresses: &[],
+    }
+}
+
+fn standing() -> PoolStanding {
+    let kind = SpareKind { model: SpareModel::V2("debian12".into()), flavor: Some("large".into()) };
+    PoolStanding { kind, wanted: 5, ready: 2, coming: 1, waiting: None }
+}
+
+fn facts<'a>(
+    plan: &'a AddressPlan,
+    pool: Option<&'a Pool>,
+    spares: &'a [PoolStanding],
+) -> CycleFacts<'a> {
+    CycleFacts {
+        hatchery: "h1",
+        plan,
+        pool,
+        resource_pool: None,
+        spares_in_flight: 1,
+        spares,
+        oldest_waiting_secs: Some(42),
+        waiting_jobs: 3,
+    }
+}
+
+fn small_fleet() -> Cycle {
+    let (worker, spare, making) =
+        (ours("shared.infra/debian12", "10.0.0.1"), ours("", "10.0.0.2"), ours("", ""));
+    let mut dying = ours("", "10.0.0.3");
+    dying.doom("no address");
+    let mut model = ours("shared.infra/debian12", "10.0.0.4");
+    model.model = true;
+    let theirs = Annotation { hatchery_name: "h2".into(), ..ours("", "10.0.0.5") };
+    let guest: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "192.168.1.1".parse().unwrap()];
+    let workers = [v1::Worker {
+        name: "keen-bohr".into(),
+        status: WorkerStatus::Building,
+        ..v1::Worker::default()
+    }];
+    let started = vec![StartedVm { name: "keen-bohr", is_leaving: false }];
+    let views =
+        Views { vms: Listed::Whole(started), v1: Listed::Whole(&workers), v2: Listed::NotSpoken };
+    let pool = Pool::join(&views).unwrap();
+    let (plan, spares) = (plan(), [standing()]);
+    let facts = CycleFacts {
+        resource_pool: Some(PoolReading {
+            cpu_max_mhz: Some(48_000),
+            cpu_usage_mhz: Some(12_000),
+            cpu_unreserved_mhz: Some(36_000),
+            memory_max_bytes: Some(1 << 37),
+            memory_usage_bytes: Some(1 << 35),
+            memory_unreserved_bytes: Some(1 << 36),
+        }),
+        ..facts(&plan, Some(&pool), &spares)
+    };
+    Cycle::collect(
+        [
+            VmRow { addresses: &guest, ..vm("keen-bohr", Some(&worker), Power::On) },
+            vm("provision-v2-ip-10-0-0-2-a", Some(&spare), Power::Off),
+            vm("provision-v2-b", Some(&making), Power::On),
+            vm("retired-v2-c", Some(&dying), Power::Off),
+            VmRow { is_template: true, ..vm("debian12", Some(&model), Power::Off) },
+            vm("other", Some(&theirs), Power::On),
+            vm("by-hand", None, Power::On),
+        ],
+        facts,
+    )
+}
+
+fn registered() -> (Registry, Metrics) {
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry, "h1");
+    (registry, metrics)
+}
+
+#[test]
+fn every_name_of_cds_is_exposed_as_cds_spells_it() {
+    let (registry, metrics) = registered();
+    metrics.replace(small_fleet());
+    metrics.counters.count(Counted::Jobs);
+    metrics.counters.count(Counted::Jobs);
+    metrics.own.phase_took(Phase::WaitingForAddress, Duration::from_secs(7));
+    metrics.own.job_waited(Start::Warm, Duration::from_secs(4));
+    metrics.own.decided(Verdict::Refused, "unknown-flavor");
+    metrics.own.deleted("finished");
+    metrics.own.called(Server::Vcenter, "CloneVM_Task", CallOutcome::Ok);
+    metrics.own.task_restarted("mainRoutine");
+    metrics.own.deletion_is_frozen(true);
+    insta::assert_snapshot!(exposition(&registry).unwrap());
+}
+
+#[test]
+fn reference_7_7_numbers_are_counted_as_cds_counts_them() {
+    let text = {
+        let (registry, metrics) = registered();
+        metrics.replace(small_fleet());
+        exposition(&registry).unwrap()
+    };
+    let value = |name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{name}{{")))
+            .unwrap_or_else(|| panic!("{name} is missing"));
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let vsphere = |name: &str| value(&format!("cds_hatchery_vsphere_{name}"));
+    assert_eq!(vsphere("vm_count"), 4, "worker and spares, no template, no strangers");
+    assert_eq!(vsphere("allocated_vcpus"), 8, "powered-off spares included");
+    assert_eq!((vsphere("provisioned_vm_count"), vsphere("worker_vm_count")), (3, 1));
+    assert_eq!(vsphere("provision_ready_count"), 1);
+    assert_eq!(vsphere("provision_starting_count"), 1);
+    assert_eq!(vsphere("provision_dying_count"), 1, "also under its new name");
+    assert_eq!((vsphere("template_count"), vsphere("pool_total_vm_count")), (1, 7));
+    assert_eq!(vsphere("ip_total_count"), 6);
+    assert_eq!(
+        (vsphere("ip_used_count"), vsphere("ip_reserved_count")),
+        (4, 4),
+        "D39: templates hold none"
+    );
+    assert_eq!(vsphere("ip_active_count"), 1);
+    assert_eq!(value("cds_hatchery_building_workers"), 1);
+}
+
+#[test]
+fn w33_a_cycle_replaces_the_one_before_and_workers_that_are_gone_are_gone() {
+    let (registry, metrics) = registered();
+    metrics.replace(small_fleet());
+    assert!(exposition(&registry).unwrap().contains("worker_name=\"keen-bohr\""));
+    metrics.replace(Cycle::default());
+    let text = exposition(&registry).unwrap();
+    assert!(!text.contains("worker_name"), "{text}");
+    assert!(!text.contains("vsphere_ip_"), "no range, no gauge");
+    assert!(!text.contains("resource_pool"), "unreadable, so left out");
+    assert!(!text.contains("pending_workers"), "not countable, so left out");
+}
+
+#[test]
+fn two_hundred_workers_among_ten_thousand_vms_stay_within_the_budget_of_series() {
+    let (registry, metrics) = registered();
+    let annotation = ours("shared.infra/debian12", "");
+    let names: Vec<String> = (0..200).map(|number| format!("worker-{number}")).collect();
+    let workers = names.iter().map(|name| vm(name, Some(&annotation), Power::On));
+    let strangers = std::iter::repeat_n(vm("by-hand", None, Power::On), 9_800);
+    let (plan, spares) = (plan(), vec![standing(); 20]);
+    metrics.replace(Cycle::collect(workers.chain(strangers), facts(&plan, None, &spares)));
+    for phase in [
+        Phase::Deciding,
+        Phase::Taking,
+        Phase::Claiming,
+        Phase::Cloning,
+        Phase::PoweringOn,
+        Phase::WaitingForTools,
+        Phase::WaitingForAddress,
+        Phase::Probing,
+        Phase::PreStart,
+        Phase::Launching,
+        Phase::PoweringOff,
+        Phase::Destroying,
+    ] {
+        metrics.own.phase_took(phase, Duration::from_secs(1));
+    }
+    let text = exposition(&registry).unwrap();
+    let series = text.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(series < 1_000, "{series} series, and 2,000 are the budget for everything");
+}
+
+#[test]
+fn the_list_of_metrics_has_the_names_of_cds() {
+    let described = describe();
+    let names: BTreeSet<_> = described.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names.len(), described.len());
+    for name in [
+        "cds/hatchery/jobs_count",
+        "cds/hatchery/chan_worker_starter_job_pop",
+        "cds/hatchery/pending_workers",
+        "cds/hatchery/vsphere/worker_vcpus",
+        "cds/hatchery/vsphere/ip_used_count",
+    ] {
+        assert!(names.contains(name), "{name}");
+    }
+    let worker = described.iter().find(|entry| entry.name.ends_with("worker_vcpus")).unwrap();
+    assert_eq!(
+        serde_json::to_string(worker).unwrap(),
+        concat!(
+            r#"{"name":"cds/hatchery/vsphere/worker_vcpus","description":"vCPUs for a worker VM","#,
+            r#""tags":["service_name","service_type","worker_name","worker_model"],"dimension":"1","aggregagtion":"LastValue"}"#
+        )
+    );
+}
