@@ -1,5 +1,7 @@
 //! What the simulator answers to those who do not keep the rules, and how it answers at all.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod lab;
 
 use bytes::Bytes;

@@ -1,5 +1,7 @@
 //! Hints about waiting jobs: by websocket, by poll, and through everything that closes one of them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod lab;
 
 use std::time::Duration;

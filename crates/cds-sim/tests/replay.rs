@@ -1,5 +1,7 @@
 //! The same seed and the same calls give the same run, faults included.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod lab;
 
 use std::sync::Arc;

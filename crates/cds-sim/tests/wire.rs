@@ -1,5 +1,7 @@
 //! Over real sockets: the transport that ships against the wire door of the simulator.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod lab;
 
 use std::collections::BTreeMap;
@@ -173,7 +175,12 @@ async fn a_broken_connection_is_tried_again_and_a_dead_server_is_named() {
     client.sign_in().await.unwrap();
     wire.api.inject(Fault::on("GET /worker").first(2).cut());
     client.v1().unwrap().workers().await.unwrap();
+    let (mut health, _hints) = watch(&client);
+    let open = health[0].wait_for(|health| health.connected.is_some());
+    time::timeout(secs(30), open).await.unwrap().unwrap();
     drop(wire.server);
+    let closed = health[0].wait_for(|health| health.connected.is_none());
+    time::timeout(secs(30), closed).await.unwrap().unwrap();
     let error = client.v1().unwrap().workers().await.unwrap_err();
     assert!(matches!(error, CallError::Transport { attempts: 3, .. }), "{error:?}");
     assert!(chain(&error).starts_with("GET /worker: no whole answer after 3 attempts: "));

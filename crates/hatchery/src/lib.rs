@@ -6,6 +6,7 @@ pub mod clone_spec;
 pub mod config;
 pub mod flavor;
 pub mod job;
+pub mod messages;
 pub mod metrics;
 pub mod model;
 pub mod names;

@@ -2,6 +2,7 @@
 
 use roost_cds::v1::{ModelPath, RequirementType};
 use roost_cds::{HATCHERY_TYPE, JobStatus};
+use roost_fleet::{Decided, Gate};
 
 use crate::flavor::UnknownFlavor;
 
@@ -101,6 +102,45 @@ impl Refusal {
         }
     }
 
+    /// What kind of decision it leads to: not for us, not now, or not at all.
+    pub fn decided(&self) -> Decided {
+        match self {
+            Self::NotWaiting { .. }
+            | Self::Booked { .. }
+            | Self::NoRegion
+            | Self::OtherRegion { .. }
+            | Self::ModelType { .. }
+            | Self::Unsupported { .. }
+            | Self::Group { .. }
+            | Self::Deprecated { .. }
+            | Self::OtherModel { .. }
+            | Self::OsArch { .. }
+            | Self::Binary { .. }
+            | Self::NoModelMatches { .. }
+            | Self::NoV2Token { .. }
+            | Self::ModelsV1Disabled
+            | Self::RegisteringDisabled => Decided::Skipped,
+            Self::NeedsRegistration { .. }
+            | Self::Registering { .. }
+            | Self::ForeignTemplate { .. }
+            | Self::SpawnErrors { .. }
+            | Self::Attempts { .. }
+            | Self::NoTemplate { .. } => Decided::Deferred,
+            Self::BadId { .. }
+            | Self::NoModelNamed
+            | Self::BadMemory { .. }
+            | Self::ModelSpec { .. }
+            | Self::NoImage { .. }
+            | Self::NoCommand { .. }
+            | Self::Flavor(_) => Decided::Refused,
+        }
+    }
+
+    /// As the record of the decision has it.
+    pub fn gate(&self) -> Gate {
+        Gate::plain(self.reason(), false).noting(self.to_string())
+    }
+
     /// Whether the job itself is at fault, so that looking again soon cannot help: it counts as an attempt (3.2, 3.3).
     pub fn counts_as_attempt(&self) -> bool {
         matches!(self, Self::BadMemory { .. } | Self::ModelType { .. })
@@ -164,5 +204,23 @@ pub(crate) fn requirement_name(kind: RequirementType) -> &'static str {
         RequirementType::Secret => "secret",
         RequirementType::Flavor => "flavor",
         RequirementType::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_a_gate_in_the_record_with_its_reason_and_its_nouns() {
+        let refusal = Refusal::NoTemplate { template: "debian12".into() };
+        let gate = refusal.gate();
+        assert!(!gate.passed);
+        assert_eq!(
+            gate.to_string(),
+            r#"no-template: there is no template "debian12" in the datacenter"#
+        );
+        assert_eq!(refusal.decided(), Decided::Deferred, "somebody may put it there");
+        assert_eq!(Refusal::NoRegion.decided(), Decided::Skipped);
     }
 }

@@ -76,17 +76,30 @@ impl Vcenter {
 
     /// All VMs and templates, in the order they were made.
     pub fn vm_names(&self) -> Vec<String> {
-        self.handle.with(|world| world.inventory.vms.iter().map(|(_, row)| row.name.to_string()).collect())
+        self.handle
+            .with(|world| world.inventory.vms.iter().map(|(_, row)| row.name.to_string()).collect())
     }
 
     /// The pool at a path such as `/DC0/host/DC0_C0/Resources`, or the first of this name.
     pub fn pool(&self, name: &str) -> Option<PoolView> {
         self.handle.with(|world| {
             let inventory = &world.inventory;
-            let by_name = || inventory.pools.iter().find(|(_, row)| *row.name == *name).map(|(moref, _)| moref.clone());
-            let by_path = inventory.by_path(name).filter(|found| name.contains('/') && found.kind == MoType::ResourcePool);
+            let by_name = || {
+                inventory
+                    .pools
+                    .iter()
+                    .find(|(_, row)| *row.name == *name)
+                    .map(|(moref, _)| moref.clone())
+            };
+            let by_path = inventory
+                .by_path(name)
+                .filter(|found| name.contains('/') && found.kind == MoType::ResourcePool);
             let moref = by_path.or_else(by_name)?;
-            let vms = inventory.vms_of(&moref).filter_map(|vm| inventory.name(vm)).map(Into::into).collect();
+            let vms = inventory
+                .vms_of(&moref)
+                .filter_map(|vm| inventory.name(vm))
+                .map(Into::into)
+                .collect();
             Some(PoolView {
                 name: inventory.name(&moref)?.into(),
                 path: inventory.path_of(&moref),
@@ -104,7 +117,8 @@ impl Vcenter {
 
     /// The tasks under way and those that finished lately, oldest first.
     pub fn tasks(&self) -> Vec<TaskInfo> {
-        self.handle.with(|world| world.tasks.recent().filter_map(|task| world.tasks.info(task)).collect())
+        self.handle
+            .with(|world| world.tasks.recent().filter_map(|task| world.tasks.info(task)).collect())
     }
 
     /// What is free on a datastore, in bytes.
@@ -148,9 +162,18 @@ impl Vcenter {
 pub(crate) fn find_vm(world: &World, name: &str) -> Option<MoRef> {
     // The folder that VMs are in unless somebody made another finds it at once.
     let folders = world.inventory.datacenters.iter().map(|(_, row)| &row.vm_folder);
-    let in_folder = |folder: &MoRef| world.inventory.child_named(folder, name).filter(|at| at.kind == MoType::VirtualMachine);
+    let in_folder = |folder: &MoRef| {
+        world.inventory.child_named(folder, name).filter(|at| at.kind == MoType::VirtualMachine)
+    };
     let mut found = folders.filter_map(in_folder);
-    found.next().or_else(|| world.inventory.vms.iter().find(|(_, row)| *row.name == *name).map(|(moref, _)| moref.clone()))
+    found.next().or_else(|| {
+        world
+            .inventory
+            .vms
+            .iter()
+            .find(|(_, row)| *row.name == *name)
+            .map(|(moref, _)| moref.clone())
+    })
 }
 
 fn view(world: &World, moref: &MoRef, row: &Vm) -> VmView {
@@ -173,9 +196,19 @@ fn view(world: &World, moref: &MoRef, row: &Vm) -> VmView {
         pool: row.pool.as_ref().map(name),
         folder: name(&row.folder),
         datastore: name(&row.home.datastore),
-        devices: row.config.devices.iter().map(|device| wire_device(&world.inventory, row, device)).collect(),
+        devices: row
+            .config
+            .devices
+            .iter()
+            .map(|device| wire_device(&world.inventory, row, device))
+            .collect(),
         extra_config: row.config.extra.iter().filter_map(text).collect(),
-        snapshots: row.snapshots.iter().flat_map(|all| &all.list).map(|snapshot| snapshot.name.to_string()).collect(),
+        snapshots: row
+            .snapshots
+            .iter()
+            .flat_map(|all| &all.list)
+            .map(|snapshot| snapshot.name.to_string())
+            .collect(),
         ip: row.guest.primary(),
         host_name: row.guest.host_name.as_deref().map(Into::into),
         tools_running: row.guest.tools == ToolsState::Running,

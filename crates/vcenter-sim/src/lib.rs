@@ -40,7 +40,8 @@ pub use counters::CounterReport;
 pub use door::{Body, Vcenter, full_body};
 pub use fault_rules::{Action, FaultRules, Outage, Rule, RuleId, RuleReport, When};
 pub use guest::{
-    AddressBehaviour, DhcpRange, GuestBehaviour, GuestEffect, GuestMode, GuestProgram, GuestReply, GuestRun, GuestScript,
+    AddressBehaviour, DhcpRange, GuestBehaviour, GuestEffect, GuestMode, GuestProgram, GuestReply,
+    GuestRun, GuestScript,
 };
 pub use inspect::{GuestProcessView, PoolView, VmView};
 pub use inventory::HostConnection;

@@ -55,7 +55,11 @@ pub(crate) fn contains(world: &World, obj: &MoRef) -> bool {
 /// Any dotted path of any object of the model (inventory, tasks, event collectors and the managers that have
 /// properties), also keyed: `config.hardware.device[4000]`, `config.extraConfig["x"]`. `Ok(None)` is unset. Narrow paths must
 /// not build whole objects: 10,000 VMs are read with them.
-pub(crate) fn property(world: &World, obj: &MoRef, path: &str) -> Result<Option<Value>, NoSuchProperty> {
+pub(crate) fn property(
+    world: &World,
+    obj: &MoRef,
+    path: &str,
+) -> Result<Option<Value>, NoSuchProperty> {
     inventory::property::property(world, obj, path)
 }
 

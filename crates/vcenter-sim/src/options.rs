@@ -129,7 +129,15 @@ pub struct TemplateOptions {
 impl TemplateOptions {
     pub fn new(name: impl Into<String>) -> Self {
         let (name, guest_credentials) = (name.into(), None);
-        Self { name, snapshot: true, cpus: 1, memory_mb: 1024, disk_gb: 10, tools: true, guest_credentials }
+        Self {
+            name,
+            snapshot: true,
+            cpus: 1,
+            memory_mb: 1024,
+            disk_gb: 10,
+            tools: true,
+            guest_credentials,
+        }
     }
 }
 

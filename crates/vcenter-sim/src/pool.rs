@@ -6,7 +6,8 @@
 //! the reservation may expand.
 
 use roost_vim_wire::types::{
-    ResourceAllocationInfo, ResourceConfigSpec, ResourcePoolResourceUsage, ResourcePoolRuntimeInfo, SharesInfo,
+    ResourceAllocationInfo, ResourceConfigSpec, ResourcePoolResourceUsage, ResourcePoolRuntimeInfo,
+    SharesInfo,
 };
 use roost_vim_wire::{Fault, MoRef};
 
@@ -73,7 +74,13 @@ pub(crate) fn unlimited(shares: i32) -> ResourceAllocationInfo {
 }
 
 impl Pool {
-    pub(crate) fn new(name: &str, parent: &MoRef, owner: &MoRef, mut config: ResourceConfigSpec, this: &MoRef) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        parent: &MoRef,
+        owner: &MoRef,
+        mut config: ResourceConfigSpec,
+        this: &MoRef,
+    ) -> Self {
         config.entity = Some(this.clone());
         Self {
             name: name.into(),
@@ -191,7 +198,9 @@ impl Inventory {
         let own = resource.reservation(pool) - used;
         let free = match self.pools.get(&pool.parent) {
             // What the own reservation does not cover comes out of the parent and is missing there already.
-            Some(parent) if resource.is_expandable(pool) => own.max(0) + self.unreserved(parent, resource),
+            Some(parent) if resource.is_expandable(pool) => {
+                own.max(0) + self.unreserved(parent, resource)
+            }
             _ => own,
         };
         resource.limit(pool).map_or(free, |limit| free.min(limit - self.running(pool, resource)))
@@ -215,8 +224,11 @@ impl Inventory {
         for (resource, class, what) in checks {
             let (unreserved, requested) = (self.unreserved(row, resource), resource.of(demand));
             if requested > unreserved {
-                let fault = Fault::of(class).with("unreserved", &unreserved).with("requested", &requested);
-                let message = format!("The available {what} resources in the parent resource pool are insufficient for the operation.");
+                let fault =
+                    Fault::of(class).with("unreserved", &unreserved).with("requested", &requested);
+                let message = format!(
+                    "The available {what} resources in the parent resource pool are insufficient for the operation."
+                );
                 return Err(Failure::new(fault, message));
             }
         }
@@ -230,9 +242,15 @@ impl Inventory {
         after: (Option<&MoRef>, Option<&MoRef>, Demand),
     ) {
         let mut owners: Vec<MoRef> = Vec::new();
-        for (pool, host, demand, is_after) in [(before.0, before.1, before.2, false), (after.0, after.1, after.2, true)] {
+        for (pool, host, demand, is_after) in
+            [(before.0, before.1, before.2, false), (after.0, after.1, after.2, true)]
+        {
             if let Some(row) = pool.and_then(|pool| self.pools.get_mut(pool)) {
-                if is_after { row.demand += demand } else { row.demand -= demand }
+                if is_after {
+                    row.demand += demand;
+                } else {
+                    row.demand -= demand;
+                }
                 if !owners.contains(&row.owner) {
                     owners.push(row.owner.clone());
                 }
@@ -254,8 +272,12 @@ impl Inventory {
     /// Tells watchers of every number that changed in the pools of a compute resource: a VM in one pool takes from its
     /// siblings, too.
     pub(crate) fn announce_pools(&mut self, owner: &MoRef) {
-        let pools: Vec<MoRef> =
-            self.pools.iter().filter(|(_, pool)| pool.owner == *owner).map(|(moref, _)| moref.clone()).collect();
+        let pools: Vec<MoRef> = self
+            .pools
+            .iter()
+            .filter(|(_, pool)| pool.owner == *owner)
+            .map(|(moref, _)| moref.clone())
+            .collect();
         for moref in pools {
             let now = self.pool_runtime(&moref);
             let Some(pool) = self.pools.get_mut(&moref) else { continue };
@@ -273,7 +295,9 @@ const HOST_USAGE_PATHS: [&str; 2] =
 
 fn changed_paths(before: &ResourcePoolRuntimeInfo, after: &ResourcePoolRuntimeInfo) -> Vec<String> {
     let mut paths = Vec::new();
-    for (part, old, new) in [("memory", &before.memory, &after.memory), ("cpu", &before.cpu, &after.cpu)] {
+    for (part, old, new) in
+        [("memory", &before.memory, &after.memory), ("cpu", &before.cpu, &after.cpu)]
+    {
         let fields = [
             ("reservationUsed", old.reservation_used, new.reservation_used),
             ("reservationUsedForVm", old.reservation_used_for_vm, new.reservation_used_for_vm),

@@ -34,7 +34,11 @@ pub enum SteerError {
 
 impl Vcenter {
     /// How a VM's guest behaves from its next boot on; clones of it behave the same.
-    pub fn set_guest_behaviour(&self, vm: &str, behaviour: GuestBehaviour) -> Result<(), SteerError> {
+    pub fn set_guest_behaviour(
+        &self,
+        vm: &str,
+        behaviour: GuestBehaviour,
+    ) -> Result<(), SteerError> {
         self.on_vm(vm, |world, vm| {
             world.inventory.change_vm(vm, |row| row.behaviour = Arc::new(behaviour));
         })
@@ -72,7 +76,13 @@ impl Vcenter {
             match power {
                 Power::On => {
                     power::set_power(world, vm, Power::On, now);
-                    event::post_vm(world, &scene, "VmPoweredOnEvent", vm, "{vm} on {host} in {dc} is powered on");
+                    event::post_vm(
+                        world,
+                        &scene,
+                        "VmPoweredOnEvent",
+                        vm,
+                        "{vm} on {host} in {dc} is powered on",
+                    );
                     guest::boot(world, &self.handle, vm);
                 }
                 Power::Off => power::finish_power_off(world, &scene, vm),
@@ -94,10 +104,12 @@ impl Vcenter {
     pub fn put_file(&self, path: &str, content: impl Into<Bytes>) -> Result<(), SteerError> {
         let (now, content) = (self.handle.now(), content.into());
         self.handle.with(|world| {
-            let (name, _) = store::parse_datastore_path(path).ok_or_else(|| SteerError::NotADatastorePath(path.into()))?;
+            let (name, _) = store::parse_datastore_path(path)
+                .ok_or_else(|| SteerError::NotADatastorePath(path.into()))?;
             let no_such = || SteerError::NoSuchDatastore(name.into());
             let file = store::locate(world, path, None).map_err(|_| no_such())?;
-            store::put_file(world, &file, content, now).map_err(|_| SteerError::NotADatastorePath(path.into()))
+            store::put_file(world, &file, content, now)
+                .map_err(|_| SteerError::NotADatastorePath(path.into()))
         })
     }
 
@@ -120,17 +132,27 @@ impl Vcenter {
     }
 
     /// Cuts a host off from the server, or brings it back; its VMs with it.
-    pub fn set_host_connection(&self, host: &str, connection: HostConnection) -> Result<(), SteerError> {
+    pub fn set_host_connection(
+        &self,
+        host: &str,
+        connection: HostConnection,
+    ) -> Result<(), SteerError> {
         let now = self.handle.now();
         self.handle.with(|world| {
             let found = world.inventory.hosts.iter().find(|(_, row)| *row.name == *host);
-            let moref = found.map(|(moref, _)| moref.clone()).ok_or_else(|| SteerError::NoSuchHost(host.into()))?;
+            let moref = found
+                .map(|(moref, _)| moref.clone())
+                .ok_or_else(|| SteerError::NoSuchHost(host.into()))?;
             connect_host(world, &Scene::system(now), &moref, connection);
             Ok(())
         })
     }
 
-    fn on_vm<R>(&self, name: &str, f: impl FnOnce(&mut World, &MoRef) -> R) -> Result<R, SteerError> {
+    fn on_vm<R>(
+        &self,
+        name: &str,
+        f: impl FnOnce(&mut World, &MoRef) -> R,
+    ) -> Result<R, SteerError> {
         self.handle.with(|world| {
             let vm = find_vm(world, name).ok_or_else(|| SteerError::NoSuchVm(name.into()))?;
             Ok(f(world, &vm))
@@ -147,13 +169,22 @@ fn connect_host(world: &mut World, scene: &Scene, host: &MoRef, connection: Host
     if was == connection {
         return;
     }
-    let paths = ["runtime.connectionState", "summary.runtime.connectionState", "overallStatus", "summary.overallStatus"];
+    let paths = [
+        "runtime.connectionState",
+        "summary.runtime.connectionState",
+        "overallStatus",
+        "summary.overallStatus",
+    ];
     world.inventory.changes.modified(host, paths);
     let name = world.inventory.name(host).unwrap_or_default().to_owned();
     let (class, message) = match connection {
         HostConnection::Connected => ("HostConnectedEvent", format!("Connected to {name}")),
-        HostConnection::Disconnected => ("HostDisconnectedEvent", format!("Disconnected from {name}")),
-        HostConnection::NotResponding => ("HostConnectionLostEvent", format!("Host {name} is not responding")),
+        HostConnection::Disconnected => {
+            ("HostDisconnectedEvent", format!("Disconnected from {name}"))
+        }
+        HostConnection::NotResponding => {
+            ("HostConnectionLostEvent", format!("Host {name} is not responding"))
+        }
     };
     let draft = Draft::new(class, message).about_entity(world, host).about(world, &owner);
     event::post(world, scene, draft);
@@ -161,11 +192,17 @@ fn connect_host(world: &mut World, scene: &Scene, host: &MoRef, connection: Host
     let vms: Vec<MoRef> = world.inventory.vms_of(host).cloned().collect();
     for vm in vms {
         world.inventory.change_vm(&vm, |row| row.is_connected = is_connected);
-        let paths = ["runtime.connectionState", "summary.runtime.connectionState", "overallStatus", "summary.overallStatus"];
+        let paths = [
+            "runtime.connectionState",
+            "summary.runtime.connectionState",
+            "overallStatus",
+            "summary.overallStatus",
+        ];
         world.inventory.changes.modified(&vm, paths);
-        let (class, words) = match is_connected {
-            true => ("VmConnectedEvent", "{vm} on host {host} is connected"),
-            false => ("VmDisconnectedEvent", "{vm} on host {host} is disconnected"),
+        let (class, words) = if is_connected {
+            ("VmConnectedEvent", "{vm} on host {host} is connected")
+        } else {
+            ("VmDisconnectedEvent", "{vm} on host {host} is disconnected")
         };
         event::post_vm(world, scene, class, &vm, words);
     }

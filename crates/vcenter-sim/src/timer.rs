@@ -78,3 +78,48 @@ pub(crate) async fn drive(shared: Weak<Shared>, timers: std::sync::Arc<Timers>) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use roost_clock::SimClock;
+
+    use super::*;
+    use crate::options::Options;
+
+    #[tokio::test(start_paused = true)]
+    async fn timers_run_by_deadline_and_then_in_the_order_they_were_set() {
+        let handle = Shared::start(Options::default(), Arc::new(SimClock::new()));
+        let order: Arc<Mutex<Vec<&str>>> = Arc::default();
+        let note = |name: &'static str| {
+            let order = Arc::clone(&order);
+            move |_: &mut World, _: &Handle| order.lock().unwrap().push(name)
+        };
+        let second = Duration::from_secs(1);
+        handle.after(second * 2, note("late"));
+        for name in ["first", "second", "third"] {
+            handle.after(second, note(name));
+        }
+        let nested = note("at the same instant");
+        handle.after(second, move |_, handle| handle.after(Duration::ZERO, nested));
+        handle.after(Duration::ZERO, note("at once"));
+        tokio::time::sleep(second * 3).await;
+        let expected = ["at once", "first", "second", "third", "at the same instant", "late"];
+        assert_eq!(*order.lock().unwrap(), expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_still_to_run_does_not_keep_the_simulator() {
+        let handle = Shared::start(Options::default(), Arc::new(SimClock::new()));
+        let ran: Arc<Mutex<bool>> = Arc::default();
+        let note = Arc::clone(&ran);
+        handle.after(Duration::from_secs(1), move |_, _| *note.lock().unwrap() = true);
+        tokio::task::yield_now().await;
+        let gone = Arc::downgrade(&handle);
+        drop(handle);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(gone.upgrade().is_none());
+        assert!(!*ran.lock().unwrap());
+    }
+}

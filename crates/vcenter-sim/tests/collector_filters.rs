@@ -6,7 +6,8 @@ mod lab;
 use lab::watch::{Watch, annotate, change, kinds, vms};
 use lab::{Client, Lab, folder, of_object};
 use roost_vim_wire::methods::{
-    CreateFilter, DestroyPropertyCollector, DestroyPropertyFilter, ReconfigVmTask, WaitForUpdatesEx,
+    CreateFilter, CreateSnapshotTask, DestroyPropertyCollector, DestroyPropertyFilter,
+    ReconfigVmTask, RemoveAllSnapshotsTask, WaitForUpdatesEx,
 };
 use roost_vim_wire::types::{
     ObjectSpec, ObjectUpdateKind, OptionValue, PropertyChangeOp, PropertyFilterSpec, PropertySpec,
@@ -234,4 +235,29 @@ async fn a_traversal_follows_what_it_walks_along() {
     );
     client.rename(&vm, "inside").await;
     assert_eq!(watch.updates().await.len(), 1, "it is still followed where it is now");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_of_what_is_no_more_is_removed_indirectly() {
+    let lab = Lab::default().await;
+    let client = lab.login().await;
+    let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
+    let snapshot =
+        CreateSnapshotTask { this: vm.clone(), name: "s".into(), ..CreateSnapshotTask::default() };
+    let task = client.call(snapshot).await.unwrap();
+    client.finish(&task).await.unwrap();
+    let mut watch =
+        Watch::on(&client, of_object(&vm, &["snapshot", "snapshot.currentSnapshot"])).await;
+    watch.updates().await;
+    let remove = RemoveAllSnapshotsTask { this: vm.clone(), consolidate: None };
+    let task = client.call(remove).await.unwrap();
+    client.finish(&task).await.unwrap();
+    let updates = watch.updates().await;
+    let ops: Vec<_> = updates[0]
+        .change_set
+        .iter()
+        .map(|change| (change.name.as_str(), change.op.as_str()))
+        .collect();
+    assert_eq!(ops, [("snapshot", "assign"), ("snapshot.currentSnapshot", "indirectRemove")]);
+    assert!(updates[0].change_set.iter().all(|change| change.val.is_none()));
 }

@@ -20,7 +20,10 @@ fn a_file_comes_back_as_it_went() {
     let said = lab.says(&["datastore.upload", &there, "iso/a b/c/boot image.iso"]);
     assert!(said.contains("Uploading... OK"), "{said}");
     let listed = lab.lines(&["datastore.ls", "-l", "iso/a b/c"]);
-    assert!(listed[0].starts_with("2.7MB ") && listed[0].ends_with(" boot image.iso"), "{listed:?}");
+    assert!(
+        listed[0].starts_with("2.7MB ") && listed[0].ends_with(" boot image.iso"),
+        "{listed:?}"
+    );
     let said = lab.says(&["datastore.download", "iso/a b/c/boot image.iso", &back]);
     assert!(said.contains("Downloading... OK"), "{said}");
     assert!(std::fs::read(&back).unwrap() == image(), "the content differs");
@@ -81,11 +84,14 @@ fn what_is_missing_or_in_the_way_is_named() {
 
 #[test]
 fn a_datastore_that_is_full_takes_no_more() {
-    let Some(lab) = Lab::open(Options { vms: 0, datastore_gb: Some(12), ..instant() }) else { return };
+    let Some(lab) = Lab::open(Options { vms: 0, datastore_gb: Some(12), ..instant() }) else {
+        return;
+    };
     let file = lab.file("f", &vec![7; 1 << 20]);
     lab.does(&["datastore.upload", &file, "one"]);
-    let create = ["vm.create", "-pool", "host/DC0_C0/Resources", "-disk.thick", "-disk", "20GB", "-on=false", "big"];
-    let said = lab.refused(&create);
+    let place = ["-pool", "DC0_C0/Resources", "-net", "VM Network", "-on=false"];
+    let said = lab
+        .refused(&[&["vm.create", "-disk.thick", "-disk", "20GB"], &place[..], &["big"]].concat());
     assert!(said.contains("Insufficient disk space on datastore 'LocalDS_0'"), "{said}");
     assert_eq!(lab.says(&["ls", "vm/big"]), "");
 }

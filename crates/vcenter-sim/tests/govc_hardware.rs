@@ -39,22 +39,39 @@ fn a_disk_grows_and_never_shrinks() {
     assert_eq!(disk(), "10,485,760");
     lab.does(&["vm.disk.change", "-vm", VM, "-disk.name", "disk-1000-0", "-size", "15G"]);
     assert_eq!(disk(), "15,728,640");
-    let said = lab.refused(&["vm.disk.change", "-vm", VM, "-disk.name", "disk-1000-0", "-size", "5G"]);
-    assert!(said.contains("Invalid operation for device '0'"), "{said}");
+    let said =
+        lab.refused(&["vm.disk.change", "-vm", VM, "-disk.name", "disk-1000-0", "-size", "5G"]);
+    assert!(said.contains("a disk cannot shrink"), "{said}");
     assert_eq!(disk(), "15,728,640");
 }
 
 #[test]
 fn disks_and_controllers_come_and_go() {
     let Some(lab) = Lab::open(off()) else { return };
-    lab.does(&["vm.disk.create", "-vm", VM, "-name", "data/extra", "-size", "2G", "-controller", "pvscsi-1000"]);
+    lab.does(&[
+        "vm.disk.create",
+        "-vm",
+        VM,
+        "-name",
+        "DC0_H0_VM0/extra",
+        "-size",
+        "2G",
+        "-controller",
+        "pvscsi-1000",
+    ]);
     let added = lab.says(&["device.info", "-vm", VM, "disk-1000-1"]);
-    assert_eq!((field(&added, "Summary"), field(&added, "Unit number")), ("2,097,152 KB".into(), "1".into()));
-    assert_eq!(field(&added, "File"), "[LocalDS_0] data/extra.vmdk");
-    assert_eq!(lab.lines(&["datastore.ls", "data"]), ["extra.vmdk"]);
+    assert_eq!(
+        (field(&added, "Summary"), field(&added, "Unit number")),
+        ("2,097,152 KB".into(), "1".into())
+    );
+    assert_eq!(field(&added, "File"), "[LocalDS_0] DC0_H0_VM0/extra.vmdk");
+    assert!(lab.lines(&["datastore.ls", VM]).contains(&"extra.vmdk".into()));
     lab.does(&["device.remove", "-vm", VM, "disk-1000-1"]);
     assert!(!lab.says(&["device.ls", "-vm", VM]).contains("disk-1000-1"));
-    assert_eq!(lab.says(&["datastore.ls", "data"]), "", "its file goes with it");
+    assert!(
+        !lab.lines(&["datastore.ls", VM]).contains(&"extra.vmdk".into()),
+        "its file goes with it"
+    );
     assert_eq!(lab.says(&["device.scsi.add", "-vm", VM, "-type", "pvscsi"]).trim(), "pvscsi-1001");
 }
 
@@ -69,16 +86,28 @@ fn a_card_moves_to_another_network() {
     assert_eq!(after["backing"]["port"]["portgroupKey"], lab.property("network/DC0_DVPG1", "key"));
     assert_eq!((&after["macAddress"], &after["type"]), (&before["macAddress"], &before["type"]));
 
-    lab.does(&["vm.network.change", "-vm", VM, "-net", "VM Network", "-net.address", "00:50:56:11:22:33", "ethernet-0"]);
+    lab.does(&[
+        "vm.network.change",
+        "-vm",
+        VM,
+        "-net",
+        "VM Network",
+        "-net.address",
+        "00:50:56:11:22:33",
+        "ethernet-0",
+    ]);
     let after = card("ethernet-0");
-    assert_eq!((&after["macAddress"], &after["addressType"]), (&"00:50:56:11:22:33".into(), &"manual".into()));
+    assert_eq!(
+        (&after["macAddress"], &after["addressType"]),
+        (&"00:50:56:11:22:33".into(), &"manual".into())
+    );
     assert_eq!(after["backing"]["deviceName"], "VM Network");
 
     lab.does(&["vm.network.add", "-vm", VM, "-net", "DC0_DVPG0", "-net.adapter", "vmxnet3"]);
     assert_eq!(card("ethernet-1")["type"], "VirtualVmxnet3");
     assert_eq!(lab.lines(&["object.collect", "-s", "vm/DC0_H0_VM0", "network"]).len(), 1);
     lab.does(&["device.disconnect", "-vm", VM, "ethernet-1"]);
-    assert_eq!(card("ethernet-1")["connectable"]["startConnected"], true, "only now");
+    assert_eq!(card("ethernet-1")["connectable"]["connected"], false);
     lab.does(&["device.remove", "-vm", VM, "ethernet-1"]);
     assert!(!lab.says(&["device.ls", "-vm", VM]).contains("ethernet-1"));
 }
@@ -91,7 +120,7 @@ fn snapshots_form_a_tree_that_is_gone_back_in() {
     lab.does(&["snapshot.create", "-vm", VM, "-d", "as installed", "-m=false", "base"]);
     lab.does(&["vm.change", "-vm", VM, "-c", "4", "-annotation", "changed"]);
     lab.does(&["snapshot.create", "-vm", VM, "-m=false", "tuned"]);
-    assert_eq!(tree(), ["[base]", "[tuned] ."], "the current one is marked");
+    assert_eq!(tree(), ["base", "tuned", "."], "the current one is marked");
     assert_eq!(lab.says(&["snapshot.tree", "-vm", VM, "-C"]).trim(), "tuned");
     assert!(lab.says(&["snapshot.tree", "-vm", VM, "-d"]).contains("as installed"));
 
@@ -105,7 +134,7 @@ fn snapshots_form_a_tree_that_is_gone_back_in() {
     lab.does(&["snapshot.revert", "-vm", VM, "base/tuned"]);
     assert_eq!(field(&lab.says(&["vm.info", VM]), "CPU"), "4 vCPU(s)");
     lab.does(&["snapshot.remove", "-vm", VM, "tuned"]);
-    assert_eq!(tree(), ["[base]", "[other]"]);
+    assert_eq!(tree(), ["base", ".", "other"]);
     let said = lab.refused(&["snapshot.revert", "-vm", VM, "tuned"]);
     assert!(said.contains("snapshot \"tuned\" not found"), "{said}");
     lab.does(&["snapshot.remove", "-vm", VM, "-r", "base"]);

@@ -7,7 +7,7 @@ use govc::{Lab, field, row};
 use roost_vcenter_sim::{Options, TemplateOptions};
 use wire_door::{instant, quick};
 
-const POOL: &str = "host/DC0_C0/Resources";
+const POOL: &str = "DC0_C0/Resources";
 
 fn power(lab: &Lab, vm: &str) -> String {
     lab.property(&format!("vm/{vm}"), "runtime.powerState")
@@ -17,9 +17,24 @@ fn power(lab: &Lab, vm: &str) -> String {
 fn a_clone_of_a_template_has_what_was_asked_for_and_comes_up() {
     let Some(lab) = Lab::open_tls(quick()) else { return };
     let annotation = r#"{"hatchery_name":"h1","note":"<&>"}"#;
-    let clone = ["vm.clone", "-vm", "debian12", "-pool", POOL, "-annotation", annotation, "-c", "2", "-m", "4096"];
+    let clone = [
+        "vm.clone",
+        "-vm",
+        "debian12",
+        "-pool",
+        POOL,
+        "-annotation",
+        annotation,
+        "-c",
+        "2",
+        "-m",
+        "4096",
+    ];
     let said = lab.says(&[&clone[..], &["-waitip", "worker-1"]].concat());
-    assert!(said.contains("Cloning /DC0/vm/debian12 to worker-1...") && said.trim_end().ends_with("OK"), "{said}");
+    assert!(
+        said.contains("Cloning /DC0/vm/debian12 to worker-1...") && said.trim_end().ends_with("OK"),
+        "{said}"
+    );
 
     let info = lab.says(&["vm.info", "-r", "worker-1"]);
     for (label, value) in [
@@ -36,7 +51,10 @@ fn a_clone_of_a_template_has_what_was_asked_for_and_comes_up() {
     assert_eq!(lab.property("vm/worker-1", "config.annotation"), annotation);
     assert_eq!(lab.property("vm/worker-1", "config.template"), "false");
     assert_eq!(lab.says(&["vm.ip", "worker-1"]).trim(), field(&info, "IP address"));
-    assert_ne!(lab.property("vm/worker-1", "config.uuid"), lab.property("vm/debian12", "config.uuid"));
+    assert_ne!(
+        lab.property("vm/worker-1", "config.uuid"),
+        lab.property("vm/debian12", "config.uuid")
+    );
     let mac = |vm: &str| lab.property(vm, "config.hardware.device[4000].macAddress");
     assert_ne!(mac("vm/worker-1"), mac("vm/debian12"));
 }
@@ -50,8 +68,14 @@ fn a_clone_may_stay_off_and_go_to_a_folder_a_host_and_a_network() {
     lab.does(&[&["vm.clone", "-vm", "debian12", "-on=false"], &place[..], &["worker-1"]].concat());
     let info = lab.says(&["vm.info", "-r", "worker-1"]);
     assert_eq!(field(&info, "Path"), "/DC0/vm/workers/worker-1");
-    assert_eq!((field(&info, "Host"), field(&info, "Network")), ("DC0_H0".into(), "DC0_DVPG1".into()));
-    assert_eq!((field(&info, "Power state"), field(&info, "Memory")), ("poweredOff".into(), "1024MB".into()));
+    assert_eq!(
+        (field(&info, "Host"), field(&info, "Network")),
+        ("DC0_H0".into(), "DC0_DVPG1".into())
+    );
+    assert_eq!(
+        (field(&info, "Power state"), field(&info, "Memory")),
+        ("poweredOff".into(), "1024MB".into())
+    );
     assert_eq!(field(&info, "IP address"), "");
     assert_eq!(lab.lines(&["ls", "vm/workers"]), ["/DC0/vm/workers/worker-1"]);
 }
@@ -77,15 +101,32 @@ fn a_vm_is_created_with_disk_iso_and_card() {
     let iso = lab.file("boot.iso", b"not much of an image");
     lab.does(&["datastore.mkdir", "iso"]);
     lab.does(&["datastore.upload", &iso, "iso/boot.iso"]);
-    let hardware = ["-c", "4", "-m", "8192", "-g", "rhel8_64Guest", "-firmware", "efi", "-annotation", "made here"];
+    let hardware = [
+        "-c",
+        "4",
+        "-m",
+        "8192",
+        "-g",
+        "rhel8_64Guest",
+        "-firmware",
+        "efi",
+        "-annotation",
+        "made here",
+    ];
     let devices = ["-disk", "20GB", "-disk.controller", "pvscsi", "-iso", "iso/boot.iso"];
     let card = ["-net", "DC0_DVPG0", "-net.adapter", "vmxnet3"];
     let place = ["-pool", POOL, "-on=false", "node-1"];
     lab.does(&[&["vm.create"][..], &hardware, &devices, &card, &place].concat());
 
     let config = &lab.json(&["vm.info", "node-1"])["virtualMachines"][0]["config"];
-    assert_eq!((config["annotation"].as_str(), config["firmware"].as_str()), (Some("made here"), Some("efi")));
-    assert_eq!((&config["hardware"]["numCPU"], &config["hardware"]["memoryMB"]), (&4.into(), &8192.into()));
+    assert_eq!(
+        (config["annotation"].as_str(), config["firmware"].as_str()),
+        (Some("made here"), Some("efi"))
+    );
+    assert_eq!(
+        (&config["hardware"]["numCPU"], &config["hardware"]["memoryMB"]),
+        (&4.into(), &8192.into())
+    );
     assert_eq!(config["guestId"], "rhel8_64Guest");
     assert_eq!(config["files"]["vmPathName"], "[LocalDS_0] node-1/node-1.vmx");
     let listed = lab.says(&["device.ls", "-vm", "node-1"]);
@@ -97,10 +138,9 @@ fn a_vm_is_created_with_disk_iso_and_card() {
     assert_eq!(drive["connectable"]["startConnected"], true);
     assert_eq!(lab.sorted(&["datastore.ls", "node-1"]), ["node-1.vmdk", "node-1.vmx"]);
 
-    let place = ["-pool", POOL, "-datastore-cluster", "", "node-2"];
-    lab.does(&["vm.create", "-cluster", "DC0_C0", "-on=true", "placed"]);
+    lab.does(&["vm.create", "-cluster", "DC0_C0", "-net", "VM Network", "-on=true", "placed"]);
     assert_eq!(power(&lab, "placed"), "poweredOn");
-    assert!(field(&lab.says(&["vm.info", "placed"]), "Host").starts_with("DC0_C0_H"), "{place:?}");
+    assert!(field(&lab.says(&["vm.info", "placed"]), "Host").starts_with("DC0_C0_H"));
 }
 
 #[test]
@@ -111,7 +151,10 @@ fn vm_change_changes_only_what_it_names() {
     let change = ["-e", "guestinfo.hatchery=h1", "-e", "disk.enableUUID=TRUE"];
     lab.does(&[&["vm.change", "-vm", vm], &change[..]].concat());
     let info = lab.says(&["vm.info", "-e", vm]);
-    assert_eq!((field(&info, "CPU"), field(&info, "Memory")), ("3 vCPU(s)".into(), "2048MB".into()));
+    assert_eq!(
+        (field(&info, "CPU"), field(&info, "Memory")),
+        ("3 vCPU(s)".into(), "2048MB".into())
+    );
     assert_eq!(field(&info, "guestinfo.hatchery"), "h1");
     assert_eq!(field(&info, "disk.enableUUID"), "TRUE");
     assert_eq!(lab.property("vm/DC0_H0_VM0", "config.annotation"), "first\nsecond");
@@ -132,20 +175,28 @@ fn power_goes_through_all_of_its_states() {
     let Some(lab) = Lab::open(quick()) else { return };
     let vm = "DC0_H0_VM0";
     let said = lab.says(&["vm.power", "-off", vm]);
-    assert!(said.starts_with("Powering off VirtualMachine:vm-") && said.ends_with("... OK\n"), "{said}");
+    assert!(
+        said.starts_with("Powering off VirtualMachine:vm-") && said.ends_with("... OK\n"),
+        "{said}"
+    );
     assert_eq!(power(&lab, vm), "poweredOff");
     let info = lab.says(&["vm.info", vm]);
     assert_eq!(field(&info, "IP address"), "", "an address ends with the power");
 
     assert!(lab.says(&["vm.power", "-on", vm]).ends_with("... OK\n"));
     let address = lab.says(&["vm.ip", vm]);
-    assert_eq!(lab.property("vm/DC0_H0_VM0", "guest.ipAddress"), address.trim(), "it waits for the address");
+    assert_eq!(
+        lab.property("vm/DC0_H0_VM0", "guest.ipAddress"),
+        address.trim(),
+        "it waits for the address"
+    );
     assert!(lab.says(&["vm.power", "-suspend", vm]).ends_with("... OK\n"));
     assert_eq!(power(&lab, vm), "suspended");
     lab.does(&["vm.power", "-on", vm]);
     assert_eq!(power(&lab, vm), "poweredOn");
 
-    let tools = ["object.collect", "-s", "vm/DC0_H0_VM0", "-guest.toolsRunningStatus", "guestToolsRunning"];
+    let tools =
+        ["object.collect", "-s", "vm/DC0_H0_VM0", "-guest.toolsRunningStatus", "guestToolsRunning"];
     lab.does(&tools);
     let said = lab.says(&["vm.power", "-reset", vm]);
     assert!(said.starts_with("Reset VirtualMachine:vm-") && said.ends_with("... OK\n"), "{said}");
@@ -164,9 +215,13 @@ fn power_goes_through_all_of_its_states() {
 fn many_are_powered_at_once_and_force_goes_past_the_ones_that_are() {
     let Some(lab) = Lab::open(instant()) else { return };
     lab.does(&["vm.power", "-off", "DC0_H0_VM0"]);
-    let said = lab.says(&["vm.power", "-off", "-force", "DC0_H0_VM0", "DC0_H0_VM1", "DC0_C0_RP0_VM0"]);
+    let said =
+        lab.says(&["vm.power", "-off", "-force", "DC0_H0_VM0", "DC0_H0_VM1", "DC0_C0_RP0_VM0"]);
     assert_eq!(said.matches("OK").count(), 2, "{said}");
-    assert!(said.contains("Error: The attempted operation cannot be performed in the current state"), "{said}");
+    assert!(
+        said.contains("Error: The attempted operation cannot be performed in the current state"),
+        "{said}"
+    );
     let off = lab.sorted(&["find", "vm", "-type", "m", "-runtime.powerState", "poweredOff"]);
     assert_eq!(off, ["vm/DC0_C0_RP0_VM0", "vm/DC0_H0_VM0", "vm/DC0_H0_VM1", "vm/debian12"]);
 }
@@ -195,8 +250,20 @@ fn a_vm_becomes_a_template_and_a_vm_again() {
     lab.does(&["vm.markastemplate", "DC0_C0_RP0_VM0"]);
     assert_eq!(lab.property(vm, "config.template"), "true");
     assert_eq!(lab.property(vm, "resourcePool"), "");
-    lab.does(&["vm.clone", "-vm", "DC0_C0_RP0_VM0", "-pool", POOL, "-on=false", "-template", "second"]);
-    assert_eq!(lab.sorted(&["find", "vm", "-type", "m", "-config.template", "true"]), ["vm/DC0_C0_RP0_VM0", "vm/debian12", "vm/second"]);
+    lab.does(&[
+        "vm.clone",
+        "-vm",
+        "DC0_C0_RP0_VM0",
+        "-pool",
+        POOL,
+        "-on=false",
+        "-template",
+        "second",
+    ]);
+    assert_eq!(
+        lab.sorted(&["find", "vm", "-type", "m", "-config.template", "true"]),
+        ["vm/DC0_C0_RP0_VM0", "vm/debian12", "vm/second"]
+    );
     let refused = lab.refused(&["vm.power", "-on", "DC0_C0_RP0_VM0"]);
     assert!(refused.contains("The operation is not supported on the object"), "{refused}");
 
@@ -229,13 +296,28 @@ fn names_change_and_folders_hold_what_is_moved() {
 
 #[test]
 fn pools_are_made_changed_and_counted() {
-    let options = Options { templates: vec![TemplateOptions { memory_mb: 2048, ..TemplateOptions::new("debian12") }], ..instant() };
+    let options = Options {
+        templates: vec![TemplateOptions { memory_mb: 2048, ..TemplateOptions::new("debian12") }],
+        ..instant()
+    };
     let Some(lab) = Lab::open(options) else { return };
-    let pool = "host/DC0_C0/Resources/workers";
-    lab.does(&["pool.create", "-cpu.limit", "8000", "-mem.limit", "16384", "-mem.reservation", "1024", pool]);
+    let pool = "DC0_C0/Resources/workers";
+    lab.does(&[
+        "pool.create",
+        "-cpu.limit",
+        "8000",
+        "-mem.limit",
+        "16384",
+        "-mem.reservation",
+        "1024",
+        pool,
+    ]);
     let info = lab.says(&["pool.info", pool]);
     assert_eq!(field(&info, "Path"), "/DC0/host/DC0_C0/Resources/workers");
-    assert_eq!((field(&info, "CPU Limit"), field(&info, "Mem Limit")), ("8000MHz".into(), "16384MB".into()));
+    assert_eq!(
+        (field(&info, "CPU Limit"), field(&info, "Mem Limit")),
+        ("8000MHz".into(), "16384MB".into())
+    );
     assert_eq!(field(&info, "Mem Reservation"), "1024MB (expandable=true)");
     assert_eq!(field(&info, "Mem Usage"), "0MB (0.0%)");
 
@@ -245,10 +327,53 @@ fn pools_are_made_changed_and_counted() {
     assert_eq!(field(&lab.says(&["pool.info", pool]), "Mem Usage"), "0MB (0.0%)");
 
     lab.does(&["pool.change", "-cpu.limit", "-1", "-mem.shares", "high", "-name", "idle", pool]);
-    let info = lab.says(&["pool.info", "host/DC0_C0/Resources/idle"]);
-    assert_eq!((field(&info, "CPU Limit"), field(&info, "Mem Shares")), ("-1MHz".into(), "high".into()));
-    assert_eq!(lab.lines(&["find", "/", "-type", "p", "-name", "idle"]), ["/DC0/host/DC0_C0/Resources/idle"]);
-    lab.does(&["pool.destroy", "host/DC0_C0/Resources/idle"]);
+    let info = lab.says(&["pool.info", "DC0_C0/Resources/idle"]);
+    assert_eq!(
+        (field(&info, "CPU Limit"), field(&info, "Mem Shares")),
+        ("-1MHz".into(), "high".into())
+    );
+    assert_eq!(
+        lab.lines(&["find", "/", "-type", "p", "-name", "idle"]),
+        ["/DC0/host/DC0_C0/Resources/idle"]
+    );
+    lab.does(&["pool.destroy", "DC0_C0/Resources/idle"]);
     assert_eq!(lab.lines(&["find", "/", "-type", "p"]).len(), 2);
-    assert_eq!(field(&lab.says(&["vm.info", "worker-1"]), "Name"), "worker-1", "what was in it moves up");
+    assert_eq!(
+        field(&lab.says(&["vm.info", "worker-1"]), "Name"),
+        "worker-1",
+        "what was in it moves up"
+    );
+}
+
+#[test]
+fn a_vm_moves_to_another_host_pool_and_datastore() {
+    let Some(lab) = Lab::open(Options { datastores: 2, ..instant() }) else { return };
+    let vm = "DC0_C0_RP0_VM0";
+    let other = |host: &str| if host == "DC0_C0_H0" { "DC0_C0_H1" } else { "DC0_C0_H0" };
+    let target = other(&field(&lab.says(&["vm.info", vm]), "Host"));
+    lab.does(&["vm.migrate", "-host", target, vm]);
+    assert_eq!(field(&lab.says(&["vm.info", vm]), "Host"), target);
+    lab.does(&["pool.create", "DC0_C0/Resources/second"]);
+    lab.does(&["vm.migrate", "-pool", "DC0_C0/Resources/second", "-ds", "LocalDS_1", vm]);
+    let info = lab.says(&["vm.info", "-r", vm]);
+    assert_eq!(
+        (field(&info, "Power state"), field(&info, "Storage")),
+        ("poweredOn".into(), "LocalDS_1".into())
+    );
+    let pool = lab.property("vm/DC0_C0_RP0_VM0", "resourcePool");
+    assert_eq!(lab.lines(&["ls", "-L", &pool]), ["/DC0/host/DC0_C0/Resources/second"]);
+    assert_eq!(lab.sorted(&["datastore.ls", "-ds", "LocalDS_1", vm]).len(), 2);
+}
+
+#[test]
+fn custom_attributes_are_defined_once_and_set_per_vm() {
+    let Some(lab) = Lab::open(instant()) else { return };
+    lab.does(&["fields.add", "owner"]);
+    lab.does(&["fields.set", "owner", "team-a", "vm/DC0_H0_VM0"]);
+    let listed = lab.says(&["fields.ls"]);
+    assert!(listed.contains("owner"), "{listed}");
+    let info = lab.says(&["fields.info", "vm/DC0_H0_VM0"]);
+    assert!(info.contains("owner") && info.contains("team-a"), "{info}");
+    let taken = lab.refused(&["fields.add", "owner"]);
+    assert!(taken.contains("The name 'owner' already exists."), "{taken}");
 }

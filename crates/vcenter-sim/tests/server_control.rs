@@ -4,9 +4,10 @@
 mod lab;
 
 use lab::{Client, Lab};
-use roost_vcenter_sim::Options;
-use roost_vim_wire::MoRef;
-use roost_vim_wire::methods::CurrentTime;
+use roost_vcenter_sim::{Options, Power};
+use roost_vim_wire::methods::{CurrentTime, StartProgramInGuest};
+use roost_vim_wire::types::{GuestProgramSpec, NamePasswordAuthentication, Password};
+use roost_vim_wire::{MoRef, MoType};
 use serde_json::{Value, json};
 
 async fn lab() -> (Lab, Client) {
@@ -89,4 +90,56 @@ async fn privileges_can_be_taken_away_by_path_or_reference() {
     let nowhere = json!({ "privilege": "Folder.Create", "below": "/nowhere" });
     assert_eq!(control(&client, "POST", "permissions/deny", nowhere).await.0, 400);
     client.call(create()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn guests_can_be_scripted_and_the_world_moved() {
+    let (lab, client) = lab().await;
+    let scripts = json!([
+        { "path": "/bin/worker", "arguments": "*--fail*", "runs": { "exitCode": 3, "output": "no" } },
+        { "path": "/bin/none", "notFound": {} },
+    ]);
+    assert_eq!(control(&client, "PUT", "guests/scripts", scripts).await.0, 200);
+    let start = |path: &str| StartProgramInGuest {
+        this: MoRef::new(MoType::GuestProcessManager, "guestOperationsProcessManager"),
+        vm: lab.vcenter.find("/DC0/vm/DC0_H0_VM0").unwrap(),
+        auth: NamePasswordAuthentication {
+            username: "root".into(),
+            password: Password("pw".into()),
+            interactive_session: false,
+        },
+        spec: GuestProgramSpec {
+            program_path: path.into(),
+            arguments: "run --fail".into(),
+            ..GuestProgramSpec::default()
+        },
+    };
+    assert_eq!(client.call(start("/bin/none")).await.unwrap_err().class, "FileNotFound");
+    client.call(start("/bin/worker")).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    assert_eq!(lab.vcenter.guest_processes("DC0_H0_VM0").last().unwrap().exit_code, Some(3));
+    let (_, programs) = control(&client, "GET", "guests/programs", Value::Null).await;
+    assert_eq!(programs.as_array().unwrap().last().unwrap()["path"], "/bin/worker");
+
+    assert_eq!(control(&client, "PUT", "vms/DC0_H0_VM0/power/off", Value::Null).await.0, 200);
+    assert_eq!(lab.vcenter.vm("DC0_H0_VM0").unwrap().power, Power::Off);
+    assert_eq!(control(&client, "DELETE", "vms/DC0_H0_VM1", Value::Null).await.0, 200);
+    assert!(lab.vcenter.vm("DC0_H0_VM1").is_none());
+    assert_eq!(
+        control(&client, "PUT", "guests/DC0_H0_VM0/behaviour", json!({ "boots": false })).await.0,
+        200
+    );
+    let wrong = json!({ "address": { "wrong": "10.0.0.9" }, "credentials": { "user": "a", "password": "b" } });
+    assert_eq!(control(&client, "PUT", "guests/DC0_H0_VM0/behaviour", wrong).await.0, 200);
+    assert_eq!(
+        control(&client, "PUT", "hosts/DC0_H0/connection/notResponding", Value::Null).await.0,
+        200
+    );
+    assert_eq!(control(&client, "PUT", "datastores/LocalDS_0/free/1000", Value::Null).await.0, 200);
+    assert_eq!(lab.vcenter.datastore_free("LocalDS_0"), Some(1000));
+    for (path, status) in
+        [("vms/none/power/on", 400), ("vms/DC0_H0_VM0/power/up", 404), ("nonsense", 404)]
+    {
+        assert_eq!(control(&client, "PUT", path, Value::Null).await.0, status, "{path}");
+    }
 }

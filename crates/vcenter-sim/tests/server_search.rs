@@ -5,7 +5,9 @@ mod lab;
 
 use lab::{Client, Lab, folder};
 use roost_vim_wire::MoRef;
-use roost_vim_wire::methods::{FindByInventoryPath, FindByUuid, FindChild};
+use roost_vim_wire::methods::{
+    FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild,
+};
 
 fn index(client: &Client) -> MoRef {
     client.content.search_index.clone().unwrap()
@@ -85,4 +87,26 @@ async fn vms_and_hosts_are_found_by_their_identity() {
     let datacenter = Some(client.find("/DC0").await);
     let within = FindByUuid { datacenter, ..find(&bios, true, None) };
     assert_eq!(client.call(within).await.unwrap(), Some(vm));
+}
+
+#[tokio::test(start_paused = true)]
+async fn running_guests_are_found_by_address_and_name() {
+    let lab = Lab::default().await;
+    let client = lab.login().await;
+    let vm = client.find("/DC0/vm/DC0_H0_VM0").await;
+    let guest = client.property(&vm, "guest").await.unwrap();
+    let text = |field: &str| guest.get(field).unwrap().as_str().unwrap().to_owned();
+    let by_ip =
+        |ip: String| FindByIp { this: index(&client), datacenter: None, ip, vm_search: true };
+    assert_eq!(client.call(by_ip(text("ipAddress"))).await.unwrap(), Some(vm.clone()));
+    assert_eq!(client.call(by_ip("192.0.2.1".into())).await.unwrap(), None);
+    let by_name = |dns_name: String, vm_search| FindByDnsName {
+        this: index(&client),
+        datacenter: None,
+        dns_name,
+        vm_search,
+    };
+    assert_eq!(client.call(by_name(text("hostName"), true)).await.unwrap(), Some(vm));
+    let host = client.find("/DC0/host/DC0_H0/DC0_H0").await;
+    assert_eq!(client.call(by_name("DC0_H0".into(), false)).await.unwrap(), Some(host));
 }

@@ -44,11 +44,6 @@ impl SessionObject {
         &self.moref
     }
 
-    /// Whether the session that it lives in is still the current one.
-    pub(crate) fn is_current(&self) -> bool {
-        self.core.session.current(self.generation).is_some()
-    }
-
     /// Lets go of it without a call: what it lived in is gone.
     pub(crate) fn forget(mut self) {
         self.destroy = None;

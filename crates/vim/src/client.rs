@@ -13,7 +13,6 @@ use url::Url;
 
 use crate::cleanup::{Destroy, SessionObject};
 use crate::client_core::{Core, Guarded};
-use crate::session::Lease;
 use crate::stream::Command;
 use crate::{
     Body, CallClass, CallError, Properties, Settings, Subscription, Task, Transport, WatchSpec,
@@ -177,22 +176,8 @@ impl Observer {
         self.core().http(method, class, request).await
     }
 
-    /// The current session, logging in if there is none.
-    pub(crate) async fn lease(&self) -> Result<Lease, CallError> {
-        self.core().lease().await
-    }
-
-    /// A session newer than the one that was found dead.
-    pub(crate) async fn renew(&self, lost: &Lease) -> Result<Lease, CallError> {
-        self.core().renew(lost).await
-    }
-
     pub(crate) fn transport(&self) -> &Arc<dyn Transport> {
         &self.core().transport
-    }
-
-    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.core().clock
     }
 
     pub(crate) fn settings(&self) -> &Settings {

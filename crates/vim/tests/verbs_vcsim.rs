@@ -1,4 +1,5 @@
 //! The verbs against a server that we did not write.
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::debug;
 
@@ -56,14 +57,15 @@ impl Drop for Server {
 }
 
 async fn accept(api: CdsApi, listener: TcpListener) -> Infallible {
-    // Ends with the task, and every connection with it.
+    // Both end with this task: connections are aborted with their set, websockets see the sender go.
     let mut connections = JoinSet::new();
+    let (_running, ended) = watch::channel(());
     loop {
         tokio::select! {
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve(api.clone(), stream));
+                    connections.spawn(serve(api.clone(), stream, ended.clone()));
                 }
                 Err(error) => {
                     debug!("accepting a connection failed: {error}");
@@ -74,8 +76,8 @@ async fn accept(api: CdsApi, listener: TcpListener) -> Infallible {
     }
 }
 
-async fn serve(api: CdsApi, stream: TcpStream) {
-    let service = service_fn(move |request| answer(api.clone(), request));
+async fn serve(api: CdsApi, stream: TcpStream, ended: watch::Receiver<()>) {
+    let service = service_fn(move |request| answer(api.clone(), request, ended.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)
@@ -85,9 +87,15 @@ async fn serve(api: CdsApi, stream: TcpStream) {
     }
 }
 
-async fn answer(api: CdsApi, request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>> {
+async fn answer(
+    api: CdsApi,
+    request: Request<Incoming>,
+    ended: watch::Receiver<()>,
+) -> io::Result<Response<Full<Bytes>>> {
     if request.headers().contains_key(UPGRADE) {
-        return websocket::upgrade(&api, request).await.map(|response| response.map(Full::new));
+        return websocket::upgrade(&api, request, ended)
+            .await
+            .map(|response| response.map(Full::new));
     }
     let accepts_gzip = accepts_gzip(&request);
     let (parts, body) = request.into_parts();

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use roost_cds::{Socket, SocketClosed, SocketError};
+use tokio::sync::watch;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -20,6 +21,7 @@ use crate::api::CdsApi;
 pub(super) async fn upgrade(
     api: &CdsApi,
     mut request: Request<Incoming>,
+    ended: watch::Receiver<()>,
 ) -> io::Result<Response<Bytes>> {
     let connection = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
@@ -33,7 +35,7 @@ pub(super) async fn upgrade(
         Err(SocketError::Refused(answer)) => return Ok(answer),
         Err(SocketError::Io(error)) => return Err(error),
     };
-    tokio::spawn(carry(connection, socket));
+    tokio::spawn(carry(connection, socket, ended));
     Response::builder()
         .status(StatusCode::SWITCHING_PROTOCOLS)
         .header(CONNECTION, "Upgrade")
@@ -43,8 +45,8 @@ pub(super) async fn upgrade(
         .map_err(io::Error::other)
 }
 
-/// Moves frames between the connection and the in-process websocket until either ends.
-async fn carry(connection: OnUpgrade, mut socket: Socket) {
+/// Moves frames between the connection and the in-process websocket until either ends, or the server does.
+async fn carry(connection: OnUpgrade, mut socket: Socket, mut ended: watch::Receiver<()>) {
     let stream: WebSocketStream<TokioIo<Upgraded>> = match connection.await {
         Ok(upgraded) => {
             WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await
@@ -54,6 +56,7 @@ async fn carry(connection: OnUpgrade, mut socket: Socket) {
     let (mut sink, mut frames) = stream.split();
     loop {
         tokio::select! {
+            _ = ended.changed() => return,
             frame = frames.next() => match frame {
                 Some(Ok(Message::Text(text))) => {
                     if socket.outgoing.send(text.as_str().to_owned()).await.is_err() {

@@ -235,13 +235,8 @@ impl Transport for Recorder {
 
 /// An error and all its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 pub(crate) fn io_kind(error: &CallError) -> Option<io::ErrorKind> {

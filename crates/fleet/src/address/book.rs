@@ -123,7 +123,9 @@ impl AddressBook {
     }
 
     pub(crate) fn vanish(&mut self, vm: &VmId, had: &[IpAddr], now: Timestamp) {
-        had.iter().for_each(|address| self.stop_using(vm, *address, now));
+        for address in had {
+            self.stop_using(vm, *address, now);
+        }
         self.ends.remove(vm);
         self.forecast = None;
     }

@@ -307,7 +307,9 @@ impl Book {
             Stage::Held { .. } => None,
         });
         let (over, left): (Vec<_>, Vec<_>) = tails.partition(|(_, until)| *until <= now);
-        over.into_iter().for_each(|(id, _)| self.remove(id));
+        for (id, _) in over {
+            self.remove(id);
+        }
         self.next_end = left.into_iter().map(|(_, until)| until).min();
     }
 }

@@ -87,7 +87,9 @@ impl Ledger {
         }
         let gone: Vec<PoolId> =
             self.book.known_pools().filter(|id| snapshot.pool(id).is_none()).cloned().collect();
-        gone.iter().for_each(|id| self.book.set_pool(id, None));
+        for id in &gone {
+            self.book.set_pool(id, None);
+        }
         for pool in snapshot.pools() {
             self.book.set_pool(&pool.id, pool.room());
         }

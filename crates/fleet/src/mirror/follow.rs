@@ -49,6 +49,19 @@ impl Mirror {
         Ok(())
     }
 
+    /// Takes over a batch from somewhere else than [`follow`](Self::follow): a recording, a test. A batch that is synced is taken
+    /// for an answer of the server at this moment.
+    pub fn feed(&self, batch: &Batch) {
+        self.apply(batch);
+        let mut state = self.shared.state.borrow().clone();
+        state.synced = batch.synced;
+        state.resyncs += u64::from(batch.resynced);
+        if batch.synced {
+            state.last_contact = Some(self.shared.clock.now());
+        }
+        self.contact(state);
+    }
+
     async fn run(&self, observer: &Observer, mut subscription: Subscription) {
         let mut status = subscription.watch_status();
         status.mark_changed();

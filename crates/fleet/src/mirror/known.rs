@@ -83,10 +83,9 @@ impl Known {
         let caught_up = self.answers >= CAUGHT_UP;
         match self.agrees() {
             true if caught_up => Next::Settled,
-            true => Next::Wait,
             false if stirred || self.reads == 0 => Next::Look(Duration::ZERO),
             false if caught_up => Next::Look(pause_after(self.reads)),
-            false => Next::Wait,
+            true | false => Next::Wait,
         }
     }
 

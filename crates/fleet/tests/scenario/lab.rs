@@ -122,11 +122,11 @@ impl Lab {
 }
 
 pub(crate) async fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3_000 {
+    for _ in 0..12_000 {
         if holds() {
             return;
         }
         sleep(Duration::from_millis(100)).await;
     }
-    panic!("five minutes have passed without this: {what}");
+    panic!("twenty minutes have passed without this: {what}");
 }

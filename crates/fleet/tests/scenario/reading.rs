@@ -19,7 +19,10 @@ async fn a_datacenter_is_mirrored_whole_with_one_subscription() {
     assert!(seen.template("debian12").is_some());
     let vm = seen.named("DC0_C0_RP0_VM7").next().unwrap();
     let truth = lab.vcenter.vm("DC0_C0_RP0_VM7").unwrap();
-    assert_eq!((vm.cpus, vm.memory_mb), (truth.cpus.cast_unsigned(), truth.memory_mb as u64));
+    assert_eq!(
+        (vm.cpus, vm.memory_mb),
+        (truth.cpus.cast_unsigned(), truth.memory_mb.cast_unsigned().into())
+    );
     assert_eq!(vm.power, Power::On);
     assert!(vm.change_version.is_some() && vm.created.is_some() && vm.uuid.is_some());
     let pool = seen.pool(&PoolId::from(&lab.find("/DC0/host/DC0_C0/Resources"))).unwrap();

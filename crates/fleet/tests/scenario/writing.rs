@@ -63,13 +63,18 @@ async fn a_claimed_spare_is_seen_claimed() {
         lab.client.power_on(&vm.moref(), None).await.unwrap();
         lab.mirror.changed(&vm, Wrote::new().power(Power::On));
         let on = always(&lab.mirror, &vm, |vm| vm.is_some_and(|vm| vm.is_on()));
-        lab.mirror.wait_until(&vm, 15 * MINUTE, condition::guest_ready()).await.unwrap();
-        assert!(lab.vcenter.vm("worker-1").unwrap().guest_operations_ready, "not the boot before");
+        // What takes minutes to answer is given up by the client, and tells of no guest.
+        if late < MINUTE {
+            lab.mirror.wait_until(&vm, 15 * MINUTE, condition::guest_ready()).await.unwrap();
+            assert!(
+                lab.vcenter.vm("worker-1").unwrap().guest_operations_ready,
+                "not the boot before"
+            );
+        }
         sleep(20 * MINUTE).await;
         ends_well(on).await;
         ends_well(watch).await;
-        let seen = lab.mirror.vm(&vm).unwrap();
-        assert!(seen.change_version.is_some());
+        assert!(lab.mirror.vm(&vm).unwrap().change_version.is_some());
     }
 }
 

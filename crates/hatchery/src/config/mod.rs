@@ -38,7 +38,7 @@ pub use sizing::{DefaultModel, Provisioning, ResourceLimits, SpareKind, SpareMod
 pub use source::{SecretError, SecretSource, Surroundings, SystemSurroundings};
 pub use vsphere::{CardType, Lifetimes, Place, Vcenter};
 
-use roost_fleet::AddressPlan;
+use roost_fleet::{AddressPlan, Limit, Limits, Reserve};
 
 use self::problem::Problems;
 use self::reader::{ROOT, Reader};
@@ -129,6 +129,25 @@ impl Config {
             default_models,
             log,
         })
+    }
+
+    /// The limits that the ledger keeps.
+    pub fn ledger_limits(&self) -> Limits {
+        let limit = |limit: Option<u64>| limit.map_or(Limit::Unlimited, Limit::At);
+        let smallest = self.flavors.smallest().filter(|_| self.limits.keep_smaller > 0);
+        Limits {
+            workers: limit(self.counts.max_workers.map(u64::from)),
+            pending: Limit::At(self.counts.max_provisioning.into()),
+            registering: Limit::At(self.counts.max_registering.unwrap_or(0).into()),
+            cpus: limit(self.limits.max_cpus),
+            memory_mb: limit(self.limits.max_memory_mb),
+            reserve: smallest.map(|smallest| Reserve {
+                count: self.limits.keep_smaller.into(),
+                cpus: smallest.cpus.into(),
+                memory_mb: smallest.memory_mb,
+            }),
+            mhz_per_cpu: self.limits.mhz_per_cpu,
+        }
     }
 
     /// What is sent at sign-in, and what CDS shows to its users: the configuration as CDS's own hatchery sends it, without secrets, and

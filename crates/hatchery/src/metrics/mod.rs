@@ -20,7 +20,7 @@ use serde::Serialize;
 
 pub use counters::{Counted, Counters};
 pub use cycle::{AddressTally, Cycle, CycleFacts, PoolReading, VmRow, WorkerRow};
-pub use own::{CallOutcome, OwnMetrics, Phase, Server, Start, Verdict};
+pub use own::{OwnMetrics, Start};
 
 use self::collector::CycleCollector;
 

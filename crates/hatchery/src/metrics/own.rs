@@ -7,49 +7,17 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use roost_fleet::{Decided, Ended, Phase, PhaseHook};
+use roost_vim::{CallRecord, Hooks, LoginOutcome};
 
 use super::counters::PlainCounter;
-
-/// A named wait on the way from job to worker, each with its own deadline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Phase {
-    Deciding,
-    Taking,
-    Claiming,
-    Cloning,
-    PoweringOn,
-    WaitingForTools,
-    WaitingForAddress,
-    Probing,
-    PreStart,
-    Launching,
-    PoweringOff,
-    Destroying,
-}
-
-impl Phase {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Deciding => "deciding",
-            Self::Taking => "taking",
-            Self::Claiming => "claiming",
-            Self::Cloning => "cloning",
-            Self::PoweringOn => "powering-on",
-            Self::WaitingForTools => "waiting-for-tools",
-            Self::WaitingForAddress => "waiting-for-address",
-            Self::Probing => "probing",
-            Self::PreStart => "pre-start",
-            Self::Launching => "launching",
-            Self::PoweringOff => "powering-off",
-            Self::Destroying => "destroying",
-        }
-    }
-}
 
 /// Where a worker's VM came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Start {
+    /// A spare was claimed.
     Warm,
+    /// A template was cloned.
     Cold,
 }
 
@@ -62,58 +30,15 @@ impl Start {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    Spawned,
-    Waiting,
-    Refused,
-    Failed,
-}
-
-impl Verdict {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Spawned => "spawned",
-            Self::Waiting => "waiting",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Server {
-    Vcenter,
-    Cds,
-}
-
-impl Server {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Vcenter => "vcenter",
-            Self::Cds => "cds",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CallOutcome {
-    Ok,
-    Error,
-}
-
-impl CallOutcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Error => "error",
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfPhase {
     phase: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfEnd {
+    phase: &'static str,
+    ended: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -149,15 +74,17 @@ const PHASE_SECONDS: [f64; 8] = [0.05, 0.25, 1.0, 5.0, 15.0, 60.0, 180.0, 600.0]
 /// From a warm start to a long queue.
 const WAIT_SECONDS: [f64; 8] = [1.0, 5.0, 15.0, 30.0, 60.0, 180.0, 600.0, 3600.0];
 
-/// Numbers of our own, under `roost_hatchery_`.
+/// Numbers of our own, under `roost_hatchery_`. Label values are texts of closed sets.
 #[derive(Debug, Clone)]
 pub struct OwnMetrics {
     phases: Family<OfPhase, Histogram, fn() -> Histogram>,
+    ends: Family<OfEnd, PlainCounter>,
     waits: Family<OfStart, Histogram, fn() -> Histogram>,
     decisions: Family<OfDecision, PlainCounter>,
     deletions: Family<OfReason, PlainCounter>,
     calls: Family<OfCall, PlainCounter>,
     restarts: Family<OfTask, PlainCounter>,
+    resyncs: PlainCounter,
     frozen: Gauge,
 }
 
@@ -165,44 +92,33 @@ impl OwnMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let own = Self {
             phases: Family::new_with_constructor(|| Histogram::new(PHASE_SECONDS)),
+            ends: Family::default(),
             waits: Family::new_with_constructor(|| Histogram::new(WAIT_SECONDS)),
             decisions: Family::default(),
             deletions: Family::default(),
             calls: Family::default(),
             restarts: Family::default(),
+            resyncs: PlainCounter::default(),
             frozen: Gauge::default(),
         };
         let registry = registry.sub_registry_with_prefix("roost_hatchery");
-        let help = "time that a step on the way from job to worker took";
+        let help = "time that a phase of a VM took, if it was done";
         registry.register_with_unit("phase", help, Unit::Seconds, own.phases.clone());
+        registry.register("phase_ends_total", "how phases of VMs ended", own.ends.clone());
         let help = "from the moment a job was queued to the start of its worker";
         registry.register_with_unit("job_wait", help, Unit::Seconds, own.waits.clone());
-        registry.register(
-            "decisions_total",
-            "decisions about jobs, by the reason that bound them",
-            own.decisions.clone(),
-        );
+        let help = "decisions, by the reason that bound them";
+        registry.register("decisions_total", help, own.decisions.clone());
         registry.register("deletions_total", "VMs deleted, by reason", own.deletions.clone());
-        registry.register(
-            "calls_total",
-            "calls to the vCenter and to the CDS API",
-            own.calls.clone(),
-        );
-        registry.register(
-            "task_restarts_total",
-            "background tasks that failed and were started again",
-            own.restarts.clone(),
-        );
-        registry.register(
-            "deletion_frozen",
-            "1 while deletion waits for a person",
-            own.frozen.clone(),
-        );
+        let help = "requests to the vCenter and to the CDS API";
+        registry.register("calls_total", help, own.calls.clone());
+        let help = "background tasks that failed and were started again";
+        registry.register("task_restarts_total", help, own.restarts.clone());
+        let help = "times that the view of the datacenter had to be built anew";
+        registry.register("stream_resyncs_total", help, own.resyncs.clone());
+        let help = "1 while deletion waits for a person";
+        registry.register("deletion_frozen", help, own.frozen.clone());
         own
-    }
-
-    pub fn phase_took(&self, phase: Phase, time: Duration) {
-        self.phases.get_or_create(&OfPhase { phase: phase.as_str() }).observe(time.as_secs_f64());
     }
 
     pub fn job_waited(&self, start: Start, time: Duration) {
@@ -210,7 +126,7 @@ impl OwnMetrics {
     }
 
     /// `reason` is that of a [`Refusal`](crate::refusal::Refusal) or the name of a gate.
-    pub fn decided(&self, verdict: Verdict, reason: &'static str) {
+    pub fn decided(&self, verdict: Decided, reason: &'static str) {
         self.decisions.get_or_create(&OfDecision { verdict: verdict.as_str(), reason }).inc();
     }
 
@@ -218,9 +134,12 @@ impl OwnMetrics {
         self.deletions.get_or_create(&OfReason { reason }).inc();
     }
 
-    /// `call` is the method, or the route without ids: a closed set either way.
-    pub fn called(&self, server: Server, call: &'static str, outcome: CallOutcome) {
-        let (server, outcome) = (server.as_str(), outcome.as_str());
+    /// A request to the CDS API; `route` is without ids.
+    pub fn called_cds(&self, route: &'static str, outcome: &'static str) {
+        self.called("cds", route, outcome);
+    }
+
+    fn called(&self, server: &'static str, call: &'static str, outcome: &'static str) {
         self.calls.get_or_create(&OfCall { server, call, outcome }).inc();
     }
 
@@ -230,5 +149,33 @@ impl OwnMetrics {
 
     pub fn deletion_is_frozen(&self, frozen: bool) {
         self.frozen.set(frozen.into());
+    }
+}
+
+impl PhaseHook for OwnMetrics {
+    fn ended(&self, phase: Phase, ended: Ended, took: Duration) {
+        let phase = phase.as_str();
+        self.ends.get_or_create(&OfEnd { phase, ended: ended.as_str() }).inc();
+        if ended == Ended::Done {
+            self.phases.get_or_create(&OfPhase { phase }).observe(took.as_secs_f64());
+        }
+    }
+}
+
+impl Hooks for OwnMetrics {
+    fn call_finished(&self, record: &CallRecord) {
+        self.called("vcenter", record.method, record.outcome.as_str());
+    }
+
+    fn login(&self, outcome: LoginOutcome) {
+        self.called("vcenter", "login", outcome.as_str());
+    }
+
+    fn stream_resynced(&self) {
+        self.resyncs.inc();
+    }
+
+    fn background_panicked(&self, what: &'static str) {
+        self.task_restarted(what);
     }
 }

@@ -210,8 +210,8 @@ pub(crate) mod tests {
 
     #[test]
     fn s_6_5_services_memory_and_host_names_are_refused_and_flavors_are_not() {
-        let model = WorkerModel::v1(v1_model("debian12"));
         use RequirementType as R;
+        let model = WorkerModel::v1(v1_model("debian12"));
         for (kind, refused) in [
             (R::Service, true),
             (R::Memory, true),

@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    fn seen(annotation: &Annotation) -> Option<TemplateSeen<'_>> {
-        Some(TemplateSeen { name: "debian12", annotation: Some(annotation) })
+    fn seen(annotation: &Annotation) -> TemplateSeen<'_> {
+        TemplateSeen { name: "debian12", annotation: Some(annotation) }
     }
 
     /// Unix seconds of the model's `user_last_modified`.
@@ -165,21 +165,25 @@ mod tests {
         let (current, old) = (template("h1", CURRENT), template("h1", "1"));
         let need = |model: &Model, template| need_registration(model, "h1", template);
         assert_eq!(need(&model, None), Registration::NoTemplate);
-        assert_eq!(need(&model, seen(&current)), Registration::UpToDate);
-        assert_eq!(need(&model, seen(&old)), Registration::Changed);
-        assert_eq!(need(&asked, seen(&current)), Registration::Asked);
+        assert_eq!(need(&model, Some(seen(&current))), Registration::UpToDate);
+        assert_eq!(need(&model, Some(seen(&old))), Registration::Changed);
+        assert_eq!(need(&asked, Some(seen(&current))), Registration::Asked);
         let mut doomed = old.clone();
         doomed.doom("replaced");
-        assert_eq!(need(&asked, seen(&doomed)), Registration::UpToDate, "it is being dealt with");
+        assert_eq!(
+            need(&asked, Some(seen(&doomed))),
+            Registration::UpToDate,
+            "it is being dealt with"
+        );
     }
 
     #[test]
     fn the_template_of_another_hatchery_serves_while_it_is_up_to_date_and_is_never_replaced() {
         let model = v1_model("debian12");
         let (current, old) = (template("h2", CURRENT), template("h2", "1"));
-        assert_eq!(need_registration(&model, "h1", seen(&current)), Registration::UpToDate);
+        assert_eq!(need_registration(&model, "h1", Some(seen(&current))), Registration::UpToDate);
         let foreign = Registration::Foreign { owner: r#"it belongs to hatchery "h2""#.into() };
-        assert_eq!(need_registration(&model, "h1", seen(&old)), foreign);
+        assert_eq!(need_registration(&model, "h1", Some(seen(&old))), foreign);
         let by_hand = Some(TemplateSeen { name: "debian12", annotation: None });
         assert!(matches!(need_registration(&model, "h1", by_hand), Registration::Foreign { .. }));
     }

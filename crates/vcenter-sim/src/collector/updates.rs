@@ -199,9 +199,24 @@ fn write_change(
         // A path that objects of this kind do not have was refused when the filter was made.
         reading.get(obj, &change.name).unwrap_or_default()
     };
+    let op = match &value {
+        None if change.op == PropertyChangeOp::Assign
+            && has_lost_parent(reading, obj, &change.name) =>
+        {
+            &PropertyChangeOp::IndirectRemove
+        }
+        _ => &change.op,
+    };
     w.open("changeSet");
     w.leaf("name", &change.name);
-    w.leaf("op", change.op.as_str());
+    w.leaf("op", op.as_str());
     value.write(w, "val");
     w.close("changeSet");
+}
+
+/// Whether a property is unset because the object that it is a part of is.
+fn has_lost_parent(reading: &Reading<'_>, obj: &MoRef, path: &str) -> bool {
+    // A key may hold dots, and what has a key is a member and not a part.
+    let parent = path.rsplit_once('.').filter(|_| !path.contains('[')).map(|(parent, _)| parent);
+    parent.is_some_and(|parent| matches!(reading.get(obj, parent), Ok(None)))
 }

@@ -8,7 +8,12 @@ use crate::task;
 use crate::world::World;
 
 /// The methods of the event manager, and of collectors of both kinds.
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     let is_tasks = this.kind == MoType::TaskHistoryCollector;
     calls! { request;
         QueryEvents => |call| match world.product {
@@ -19,23 +24,11 @@ pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &
         CreateCollectorForEvents => |call| collector::create(world, cx, call.filter),
         ReadNextEvents => |call| collector::read_next(world, this, call.max_count),
         ReadPreviousEvents => |call| collector::read_previous(world, this, call.max_count),
-        SetCollectorPageSize => |call| match is_tasks {
-            true => task::collector::set_page_size(world, this, call.max_count),
-            false => collector::set_page_size(world, this, call.max_count),
-        },
-        RewindCollector => |_| match is_tasks {
-            true => task::collector::seek(world, this, true),
-            false => collector::seek(world, this, true),
-        },
-        ResetCollector => |_| match is_tasks {
-            true => task::collector::seek(world, this, false),
-            false => collector::seek(world, this, false),
-        },
+        SetCollectorPageSize => |call| if is_tasks { task::collector::set_page_size(world, this, call.max_count) } else { collector::set_page_size(world, this, call.max_count) },
+        RewindCollector => |_| if is_tasks { task::collector::seek(world, this, true) } else { collector::seek(world, this, true) },
+        ResetCollector => |_| if is_tasks { task::collector::seek(world, this, false) } else { collector::seek(world, this, false) },
         DestroyCollector => |_| {
-            match is_tasks {
-                true => task::collector::destroy(world, this),
-                false => collector::destroy(world, this),
-            }
+            if is_tasks { task::collector::destroy(world, this) } else { collector::destroy(world, this) }
             Ok(())
         },
     }

@@ -14,17 +14,26 @@ pub(super) fn is_a(class: &str, base: &str) -> bool {
 fn parent(class: &str) -> &str {
     match class {
         "Event" => "",
-        "VmBeingClonedEvent" | "VmClonedEvent" | "VmCloneFailedEvent" | "VmBeingClonedNoFolderEvent" => "VmCloneEvent",
+        "VmBeingClonedEvent"
+        | "VmClonedEvent"
+        | "VmCloneFailedEvent"
+        | "VmBeingClonedNoFolderEvent" => "VmCloneEvent",
         "DrsVmPoweredOnEvent" => "VmPoweredOnEvent",
         "DrsVmMigratedEvent" => "VmMigratedEvent",
-        "VmBeingRelocatedEvent" | "VmRelocatedEvent" | "VmRelocateFailedEvent" => "VmRelocateSpecEvent",
-        "CustomizationStartedEvent" | "CustomizationSucceeded" | "CustomizationFailed" => "CustomizationEvent",
+        "VmBeingRelocatedEvent" | "VmRelocatedEvent" | "VmRelocateFailedEvent" => {
+            "VmRelocateSpecEvent"
+        }
+        "CustomizationStartedEvent" | "CustomizationSucceeded" | "CustomizationFailed" => {
+            "CustomizationEvent"
+        }
         "CustomizationNetworkSetupFailed" | "CustomizationSysprepFailed" => "CustomizationFailed",
         "CustomizationEvent" => "VmEvent",
-        "UserLoginSessionEvent" | "UserLogoutSessionEvent" | "BadUsernameSessionEvent" => "SessionEvent",
-        "ResourcePoolCreatedEvent" | "ResourcePoolDestroyedEvent" | "ResourcePoolReconfiguredEvent" => {
-            "ResourcePoolEvent"
+        "UserLoginSessionEvent" | "UserLogoutSessionEvent" | "BadUsernameSessionEvent" => {
+            "SessionEvent"
         }
+        "ResourcePoolCreatedEvent"
+        | "ResourcePoolDestroyedEvent"
+        | "ResourcePoolReconfiguredEvent" => "ResourcePoolEvent",
         "HostConnectedEvent" | "HostDisconnectedEvent" | "HostConnectionLostEvent" => "HostEvent",
         "CustomFieldDefAddedEvent" => "CustomFieldDefEvent",
         "CustomFieldDefEvent" => "CustomFieldEvent",

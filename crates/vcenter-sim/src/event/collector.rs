@@ -41,7 +41,10 @@ impl Collectors {
     }
 
     pub(super) fn end_session(&mut self, session: &str) -> Vec<MoRef> {
-        self.0.extract_if(.., |collector| collector.session == session).map(|collector| collector.moref).collect()
+        self.0
+            .extract_if(.., |collector| collector.session == session)
+            .map(|collector| collector.moref)
+            .collect()
     }
 
     /// Shows a new event to all collectors. Returns those whose page has changed.
@@ -79,14 +82,25 @@ pub(crate) fn checked_count(count: i32) -> Result<usize, Failure> {
 pub(super) fn query(world: &World, filter: &EventFilterSpec) -> Result<Vec<Event>, Failure> {
     check(&world.inventory, filter)?;
     let limit = filter.max_count.filter(|count| *count > 0).unwrap_or(MAX_PAGE);
-    let newest = world.events.log.iter().rev().filter(|posted| fits(&world.inventory, filter, posted));
+    let newest =
+        world.events.log.iter().rev().filter(|posted| fits(&world.inventory, filter, posted));
     let hide = filter.disable_full_message.unwrap_or(false);
     Ok(newest.take(usize::try_from(limit).unwrap_or(0)).map(|posted| posted.wire(hide)).collect())
 }
 
-pub(super) fn create(world: &mut World, cx: &CallContext<'_>, filter: EventFilterSpec) -> Result<MoRef, Failure> {
+pub(super) fn create(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    filter: EventFilterSpec,
+) -> Result<MoRef, Failure> {
     check(&world.inventory, &filter)?;
-    let open = world.events.collectors.0.iter().filter(|collector| collector.session == cx.session).count();
+    let open = world
+        .events
+        .collectors
+        .0
+        .iter()
+        .filter(|collector| collector.session == cx.session)
+        .count();
     if open >= MAX_COLLECTORS {
         return Err(too_many_collectors("event"));
     }
@@ -95,12 +109,20 @@ pub(super) fn create(world: &mut World, cx: &CallContext<'_>, filter: EventFilte
     world.inventory.enter_other(&moref);
     let cursor = world.events.next_key - 1;
     let session = cx.session.into();
-    world.events.collectors.0.push(Collector { moref: moref.clone(), session, filter, page_size: PAGE_SIZE, page, cursor });
+    world.events.collectors.0.push(Collector {
+        moref: moref.clone(),
+        session,
+        filter,
+        page_size: PAGE_SIZE,
+        page,
+        cursor,
+    });
     Ok(moref)
 }
 
 fn newest(world: &World, filter: &EventFilterSpec, count: usize) -> VecDeque<Arc<Posted>> {
-    let fitting = world.events.log.iter().rev().filter(|posted| fits(&world.inventory, filter, posted));
+    let fitting =
+        world.events.log.iter().rev().filter(|posted| fits(&world.inventory, filter, posted));
     let mut page: VecDeque<_> = fitting.take(count).cloned().collect();
     page.make_contiguous().reverse();
     page
@@ -118,12 +140,20 @@ pub(super) fn set_page_size(world: &mut World, moref: &MoRef, count: i32) -> Res
 }
 
 /// The events above the cursor, oldest first; the cursor moves behind the last of them.
-pub(super) fn read_next(world: &mut World, moref: &MoRef, count: i32) -> Result<Vec<Event>, Failure> {
+pub(super) fn read_next(
+    world: &mut World,
+    moref: &MoRef,
+    count: i32,
+) -> Result<Vec<Event>, Failure> {
     let count = checked_count(count)?;
     let collector = find(&mut world.events, moref)?;
     let (filter, cursor) = (collector.filter.clone(), collector.cursor);
     let above = world.events.log.iter().filter(|posted| posted.key > cursor);
-    let found: Vec<_> = above.filter(|posted| fits(&world.inventory, &filter, posted)).take(count).cloned().collect();
+    let found: Vec<_> = above
+        .filter(|posted| fits(&world.inventory, &filter, posted))
+        .take(count)
+        .cloned()
+        .collect();
     if let Some(last) = found.last() {
         find(&mut world.events, moref)?.cursor = last.key;
     }
@@ -131,12 +161,20 @@ pub(super) fn read_next(world: &mut World, moref: &MoRef, count: i32) -> Result<
 }
 
 /// The events at and below the cursor, newest first; the cursor moves below the last of them.
-pub(super) fn read_previous(world: &mut World, moref: &MoRef, count: i32) -> Result<Vec<Event>, Failure> {
+pub(super) fn read_previous(
+    world: &mut World,
+    moref: &MoRef,
+    count: i32,
+) -> Result<Vec<Event>, Failure> {
     let count = checked_count(count)?;
     let collector = find(&mut world.events, moref)?;
     let (filter, cursor) = (collector.filter.clone(), collector.cursor);
     let below = world.events.log.iter().rev().filter(|posted| posted.key <= cursor);
-    let found: Vec<_> = below.filter(|posted| fits(&world.inventory, &filter, posted)).take(count).cloned().collect();
+    let found: Vec<_> = below
+        .filter(|posted| fits(&world.inventory, &filter, posted))
+        .take(count)
+        .cloned()
+        .collect();
     if let Some(last) = found.last() {
         find(&mut world.events, moref)?.cursor = last.key - 1;
     }
@@ -169,7 +207,8 @@ impl Events {
             "latestPage" => {
                 let hide = collector.filter.disable_full_message.unwrap_or(false);
                 let newest_first = collector.page.iter().rev();
-                let items = newest_first.filter_map(|posted| posted.wire(hide).to_value()).collect();
+                let items =
+                    newest_first.filter_map(|posted| posted.wire(hide).to_value()).collect();
                 Some(Some(Value::Array(Array::new("Event", items))))
             }
             "filter" => Some(collector.filter.to_value()),

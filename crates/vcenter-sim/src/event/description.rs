@@ -60,10 +60,16 @@ pub(crate) fn description() -> Value {
     });
     let classes = CLASSES.iter().map(|(class, category, description)| {
         let detail = Record::of("EventDescriptionEventDetail");
-        let named = detail.text("key", class).text("description", description).text("category", category);
+        let named =
+            detail.text("key", class).text("description", description).text("category", category);
         // All of our messages read the same wherever they are shown.
-        let contexts =
-            ["formatOnDatacenter", "formatOnComputeResource", "formatOnHost", "formatOnVm", "fullFormat"];
+        let contexts = [
+            "formatOnDatacenter",
+            "formatOnComputeResource",
+            "formatOnHost",
+            "formatOnVm",
+            "fullFormat",
+        ];
         contexts.into_iter().fold(named, |detail, context| detail.text(context, description))
     });
     Record::of("EventDescription")

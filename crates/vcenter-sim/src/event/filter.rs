@@ -1,4 +1,6 @@
-use roost_vim_wire::types::{EventFilterSpec, EventFilterSpecByEntity, EventFilterSpecRecursionOption};
+use roost_vim_wire::types::{
+    EventFilterSpec, EventFilterSpecByEntity, EventFilterSpecRecursionOption,
+};
 use roost_vim_wire::{Element, MoRef};
 
 use super::class::is_a;
@@ -9,7 +11,7 @@ use crate::inventory::Inventory;
 
 /// Refuses a filter that a vCenter would refuse.
 pub(super) fn check(inventory: &Inventory, filter: &EventFilterSpec) -> Result<(), Failure> {
-    if filter.max_count.is_some_and(|count| count < 0 || count > MAX_PAGE) {
+    if filter.max_count.is_some_and(|count| !(0..=MAX_PAGE).contains(&count)) {
         return Err(Failure::invalid_argument("filter.maxCount"));
     }
     match &filter.entity {
@@ -20,7 +22,8 @@ pub(super) fn check(inventory: &Inventory, filter: &EventFilterSpec) -> Result<(
 
 pub(super) fn fits(inventory: &Inventory, filter: &EventFilterSpec, posted: &Posted) -> bool {
     let is_in_time = filter.time.as_ref().is_none_or(|time| {
-        time.begin_time.is_none_or(|begin| posted.time >= begin) && time.end_time.is_none_or(|end| posted.time <= end)
+        time.begin_time.is_none_or(|begin| posted.time >= begin)
+            && time.end_time.is_none_or(|end| posted.time <= end)
     });
     let wanted = || filter.event_type_id.iter().chain(&filter.kind);
     let is_wanted = wanted().next().is_none() || wanted().any(|wanted| is_kind(posted, wanted));
@@ -34,7 +37,9 @@ pub(super) fn fits(inventory: &Inventory, filter: &EventFilterSpec, posted: &Pos
 
 /// The class, a base class of it, or the id that an `EventEx` carries.
 fn is_kind(posted: &Posted, wanted: &str) -> bool {
-    let own_id = || posted.rest.iter().any(|element| element.name == "eventTypeId" && element.text == wanted);
+    let own_id = || {
+        posted.rest.iter().any(|element| element.name == "eventTypeId" && element.text == wanted)
+    };
     // Servers also accept `vim.event.VmRenamedEvent`.
     let class = wanted.rsplit('.').next().unwrap_or(wanted);
     is_a(posted.class, class) || own_id()
@@ -58,8 +63,13 @@ fn is_about(inventory: &Inventory, by: &EventFilterSpecByEntity, posted: &Posted
             // Events of no object at all are the server's, which the root stands for.
             by.entity == inventory.root
                 || objects.any(|obj| inventory.lineage(obj).any(|at| is(&at)))
-                || posted.place.as_ref().is_some_and(|place| inventory.lineage(place).any(|at| is(&at)))
+                || posted
+                    .place
+                    .as_ref()
+                    .is_some_and(|place| inventory.lineage(place).any(|at| is(&at)))
         }
-        EventFilterSpecRecursionOption::This | EventFilterSpecRecursionOption::Other(_) => objects.any(is),
+        EventFilterSpecRecursionOption::This | EventFilterSpecRecursionOption::Other(_) => {
+            objects.any(is)
+        }
     }
 }

@@ -105,7 +105,8 @@ pub(crate) fn session_ended(world: &mut World, key: &str) {
     let Some(session) = world.events.sessions.remove(key) else { return };
     let now = world.events.now();
     let ip = session.ip_address.unwrap_or_default();
-    let message = format!("User {}@{ip} logged out (login time: {})", session.user_name, session.login_time);
+    let message =
+        format!("User {}@{ip} logged out (login time: {})", session.user_name, session.login_time);
     let draft = Draft::new("UserLogoutSessionEvent", message)
         .with("ipAddress", &ip)
         .with("userAgent", &session.user_agent)

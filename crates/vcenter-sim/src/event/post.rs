@@ -55,7 +55,14 @@ pub(crate) struct Draft {
 impl Draft {
     pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { class, message, arguments: Vec::new(), template: None, rest: Vec::new(), place: None }
+        Self {
+            class,
+            message,
+            arguments: Vec::new(),
+            template: None,
+            rest: Vec::new(),
+            place: None,
+        }
     }
 
     /// A field that only this class has. They are set in schema order.
@@ -147,7 +154,13 @@ pub(crate) fn post(world: &mut World, scene: &Scene, draft: Draft) -> i32 {
 }
 
 /// Posts an event about a VM that has no fields of its own. `{vm}`, `{host}` and `{dc}` in the message are filled in.
-pub(crate) fn post_vm(world: &mut World, scene: &Scene, class: &'static str, vm: &MoRef, message: &str) -> i32 {
+pub(crate) fn post_vm(
+    world: &mut World,
+    scene: &Scene,
+    class: &'static str,
+    vm: &MoRef,
+    message: &str,
+) -> i32 {
     let message = fill(world, vm, message);
     let draft = vm_draft(world, class, vm, message);
     post(world, scene, draft)
@@ -156,7 +169,9 @@ pub(crate) fn post_vm(world: &mut World, scene: &Scene, class: &'static str, vm:
 /// Puts the names of a VM, its host and its datacenter into a message.
 pub(crate) fn fill(world: &World, vm: &MoRef, message: &str) -> String {
     let inventory = &world.inventory;
-    let name = |obj: Option<MoRef>| obj.and_then(|obj| inventory.name(&obj).map(str::to_owned)).unwrap_or_default();
+    let name = |obj: Option<MoRef>| {
+        obj.and_then(|obj| inventory.name(&obj).map(str::to_owned)).unwrap_or_default()
+    };
     let host = inventory.vms.get(vm).map(|row| row.host.clone());
     message
         .replace("{vm}", &name(Some(vm.clone())))

@@ -31,7 +31,8 @@ pub(crate) struct Argument {
 impl Argument {
     /// `{name, <reference>}`, with the reference's element called after its kind.
     pub(crate) fn wire(&self) -> EventArgument {
-        let mut wire = EventArgument { name: self.name.as_ref().into(), ..EventArgument::default() };
+        let mut wire =
+            EventArgument { name: self.name.as_ref().into(), ..EventArgument::default() };
         let slot = match &self.obj.kind {
             MoType::Datacenter => &mut wire.datacenter,
             MoType::ComputeResource | MoType::ClusterComputeResource => &mut wire.compute_resource,

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use roost_vim_wire::types::{
-    FileTransferInformation, GuestFileAttributes, GuestFileInfo, GuestListFileInfo, NamePasswordAuthentication,
+    FileTransferInformation, GuestFileAttributes, GuestFileInfo, GuestListFileInfo,
+    NamePasswordAuthentication,
 };
 use roost_vim_wire::{MoRef, Request, methods};
 
@@ -16,7 +17,12 @@ use crate::vm::Power;
 use crate::vm::fault::{need_connected, need_power, vm};
 use crate::world::World;
 
-pub(crate) fn call(request: &Request<'_>, _: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    _: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     calls! { request;
         StartProgramInGuest => |call| {
             enter(world, &call.vm, &call.auth)?;
@@ -86,9 +92,13 @@ fn enter(world: &World, this: &MoRef, auth: &NamePasswordAuthentication) -> Resu
         Some(known) => known.user == auth.username && known.password == auth.password.0,
         None => !auth.username.is_empty() && !auth.password.0.is_empty(),
     };
-    match is_known {
-        true => Ok(()),
-        false => Err(Failure::of("InvalidGuestLogin", "Failed to authenticate with the guest operating system.")),
+    if is_known {
+        Ok(())
+    } else {
+        Err(Failure::of(
+            "InvalidGuestLogin",
+            "Failed to authenticate with the guest operating system.",
+        ))
     }
 }
 
@@ -104,24 +114,37 @@ fn not_found(path: &str) -> Failure {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::of("FileAlreadyExists", format!("The file {path} already exists")).with("file", &path.to_owned())
+    Failure::of("FileAlreadyExists", format!("The file {path} already exists"))
+        .with("file", &path.to_owned())
 }
 
 fn broken(path: &str, error: &std::io::Error) -> Failure {
-    Failure::of("CannotAccessFile", format!("Unable to access file {path}: {error}")).with("file", &path.to_owned())
+    Failure::of("CannotAccessFile", format!("Unable to access file {path}: {error}"))
+        .with("file", &path.to_owned())
 }
 
 /// A URL with `*` for a host: the client puts in the one it talks to.
-fn hand_out(world: &mut World, cx: &CallContext<'_>, vm: &MoRef, path: String, direction: Direction) -> String {
+fn hand_out(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    vm: &MoRef,
+    path: String,
+    direction: Direction,
+) -> String {
     let token = world.sessions.secret();
     let id = vm.id.rsplit('-').next().unwrap_or_default().to_owned();
-    let transfer = Transfer { vm: vm.clone(), path, direction, session: cx.session.into(), begun: cx.now };
+    let transfer =
+        Transfer { vm: vm.clone(), path, direction, session: cx.session.into(), begun: cx.now };
     world.guests.transfers.begin(token.clone(), transfer);
     let scheme = if cx.secure { "https" } else { "http" };
     format!("{scheme}://*/guestFile?id={id}&token={token}")
 }
 
-fn upload(world: &mut World, cx: &CallContext<'_>, call: &methods::InitiateFileTransferToGuest) -> Result<String, Failure> {
+fn upload(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    call: &methods::InitiateFileTransferToGuest,
+) -> Result<String, Failure> {
     enter(world, &call.vm, &call.auth)?;
     let path = checked(&call.guest_file_path)?;
     if call.file_size < 0 {
@@ -143,7 +166,8 @@ fn download(
 ) -> Result<FileTransferInformation, Failure> {
     enter(world, &call.vm, &call.auth)?;
     let path = checked(&call.guest_file_path)?;
-    let facts = world.guests.machine_mut(&call.vm).files.facts(&path).filter(|facts| !facts.is_directory);
+    let facts =
+        world.guests.machine_mut(&call.vm).files.facts(&path).filter(|facts| !facts.is_directory);
     let Some(facts) = facts else { return Err(not_found(&path)) };
     let url = hand_out(world, cx, &call.vm, path, Direction::FromGuest);
     Ok(FileTransferInformation { attributes: attributes(facts), size: facts.size, url })
@@ -160,27 +184,39 @@ fn attributes(facts: FileFacts) -> GuestFileAttributes {
     }
 }
 
-fn make_directory(world: &mut World, now: Timestamp, call: &methods::MakeDirectoryInGuest) -> Result<(), Failure> {
+fn make_directory(
+    world: &mut World,
+    now: Timestamp,
+    call: &methods::MakeDirectoryInGuest,
+) -> Result<(), Failure> {
     let path = checked(&call.directory_path)?;
     let files = &mut world.guests.machine_mut(&call.vm).files;
     if files.facts(&path).is_some() {
         return Err(exists(&path));
     }
-    let above = path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
-    if !call.create_parent_directories && files.facts(above).is_none_or(|facts| !facts.is_directory) {
+    let above =
+        path.rsplit_once('/').map_or("/", |(above, _)| if above.is_empty() { "/" } else { above });
+    if !call.create_parent_directories && files.facts(above).is_none_or(|facts| !facts.is_directory)
+    {
         return Err(not_found(above));
     }
     files.make_directory(&path, now).map_err(|error| broken(&path, &error))
 }
 
-fn list_files(world: &mut World, call: &methods::ListFilesInGuest) -> Result<GuestListFileInfo, Failure> {
+fn list_files(
+    world: &mut World,
+    call: &methods::ListFilesInGuest,
+) -> Result<GuestListFileInfo, Failure> {
     let path = checked(&call.file_path)?;
     let files = &world.guests.machine_mut(&call.vm).files;
     let Some(facts) = files.facts(&path) else { return Err(not_found(&path)) };
     let mut rows: Vec<(String, FileFacts)> = if facts.is_directory {
         let names = files.list(&path);
         let at = |name: &String| format!("{}/{name}", path.trim_end_matches('/'));
-        names.into_iter().filter_map(|name| Some((name.clone(), files.facts(&at(&name))?))).collect()
+        names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), files.facts(&at(&name))?)))
+            .collect()
     } else {
         vec![(path.rsplit('/').next().unwrap_or_default().to_owned(), facts)]
     };

@@ -66,7 +66,8 @@ pub(super) fn start(
     let commands = prepare(&corner)?;
     let log = corner.join("output").join(format!("{pid}.log"));
     let output = File::create(&log)?;
-    let directory = program.directory.as_deref().and_then(guest_path).unwrap_or_else(|| home(&program.user));
+    let directory =
+        program.directory.as_deref().and_then(guest_path).unwrap_or_else(|| home(&program.user));
     let directory = root.join(directory.trim_start_matches('/'));
     fs::create_dir_all(&directory)?;
     let line = format!("{} {}", program.path, program.arguments);
@@ -87,7 +88,9 @@ pub(super) fn start(
     tokio::spawn(async move {
         let status = child.wait().await;
         let code = status.map_or(-1, exit_code);
-        let output = fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let output = fs::read(&log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
         ended(code, take_request(&corner), output);
     });
     Ok(Child { group })
@@ -112,15 +115,21 @@ fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(Str
     } else {
         &program.environment
     };
-    let mut variables: Vec<(String, String)> =
-        given.iter().filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.into(), value.into())).collect();
+    let mut variables: Vec<(String, String)> = given
+        .iter()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
     if program.environment.is_empty() {
         // A home that was not asked for may as well exist.
         let real = root.join(home(&program.user).trim_start_matches('/'));
         set(&mut variables, "HOME", real.display().to_string());
     }
     let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    let own = variables.iter().find(|(name, _)| name == "PATH").map_or(usual, |(_, value)| value.as_str());
+    let own = variables
+        .iter()
+        .find(|(name, _)| name == "PATH")
+        .map_or(usual, |(_, value)| value.as_str());
     let path = format!("{}:{own}", commands.display());
     set(&mut variables, "PATH", path);
     variables
@@ -216,13 +225,23 @@ mod tests {
     #[test]
     fn guest_paths_are_translated_where_they_stand_whole() {
         let uploaded = ["/tmp/run.sh".to_owned(), "/tmp/run".to_owned()].into();
-        let line = translate("/bin/bash /tmp/run.sh /tmp/run.sh.bak '/tmp/run'", Path::new("/g"), &uploaded, Path::new("/c"));
+        let line = translate(
+            "/bin/bash /tmp/run.sh /tmp/run.sh.bak '/tmp/run'",
+            Path::new("/g"),
+            &uploaded,
+            Path::new("/c"),
+        );
         assert_eq!(line, "/bin/bash /g/tmp/run.sh /tmp/run.sh.bak '/g/tmp/run'");
     }
 
     #[test]
     fn commands_that_would_reach_this_machine_are_replaced_by_absolute_path_too() {
-        let line = translate("/sbin/shutdown -h now; /usr/bin/systemctl poweroff", Path::new("/g"), &BTreeSet::new(), Path::new("/c"));
+        let line = translate(
+            "/sbin/shutdown -h now; /usr/bin/systemctl poweroff",
+            Path::new("/g"),
+            &BTreeSet::new(),
+            Path::new("/c"),
+        );
         assert_eq!(line, "/c/shutdown -h now; /c/systemctl poweroff");
     }
 }

@@ -34,7 +34,11 @@ pub(crate) struct FileFacts {
 
 /// A guest path with one slash between steps and none at the end; `None` if it is not absolute or climbs.
 pub(crate) fn guest_path(path: &str) -> Option<String> {
-    let steps: Vec<&str> = path.strip_prefix('/')?.split('/').filter(|step| !step.is_empty() && *step != ".").collect();
+    let steps: Vec<&str> = path
+        .strip_prefix('/')?
+        .split('/')
+        .filter(|step| !step.is_empty() && *step != ".")
+        .collect();
     (!steps.contains(&"..")).then(|| format!("/{}", steps.join("/")))
 }
 
@@ -51,7 +55,10 @@ impl GuestFiles {
         match self {
             Self::Memory(files) => match files.get(path) {
                 Some(file) => Some(FileFacts {
-                    size: file.content.as_ref().map_or(4096, |content| content.len() as i64),
+                    size: file
+                        .content
+                        .as_ref()
+                        .map_or(4096, |content| i64::try_from(content.len()).unwrap_or(i64::MAX)),
                     is_directory: file.content.is_none(),
                     permissions: file.permissions,
                     modified: file.modified,
@@ -76,10 +83,19 @@ impl GuestFiles {
     }
 
     /// Writes a file whole. Directories above it are made.
-    pub(crate) fn write(&mut self, path: &str, content: Bytes, permissions: i64, now: Timestamp) -> io::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        path: &str,
+        content: Bytes,
+        permissions: i64,
+        now: Timestamp,
+    ) -> io::Result<()> {
         match self {
             Self::Memory(files) => {
-                files.insert(path.into(), GuestFile { content: Some(content), permissions, modified: now });
+                files.insert(
+                    path.into(),
+                    GuestFile { content: Some(content), permissions, modified: now },
+                );
                 Ok(())
             }
             Self::Directory(root) => {
@@ -96,10 +112,15 @@ impl GuestFiles {
     pub(crate) fn make_directory(&mut self, path: &str, now: Timestamp) -> io::Result<()> {
         match self {
             Self::Memory(files) => {
-                files.insert(path.into(), GuestFile { content: None, permissions: 0o755, modified: now });
+                files.insert(
+                    path.into(),
+                    GuestFile { content: None, permissions: 0o755, modified: now },
+                );
                 Ok(())
             }
-            Self::Directory(root) => std::fs::create_dir_all(root.join(path.trim_start_matches('/'))),
+            Self::Directory(root) => {
+                std::fs::create_dir_all(root.join(path.trim_start_matches('/')))
+            }
         }
     }
 
@@ -112,7 +133,11 @@ impl GuestFiles {
             }
             Self::Directory(root) => {
                 let real = root.join(path.trim_start_matches('/'));
-                if real.is_dir() { std::fs::remove_dir_all(real) } else { std::fs::remove_file(real) }
+                if real.is_dir() {
+                    std::fs::remove_dir_all(real)
+                } else {
+                    std::fs::remove_file(real)
+                }
             }
         }
     }
@@ -123,10 +148,17 @@ impl GuestFiles {
             Self::Memory(files) => {
                 let prefix = if path == "/" { "/".to_owned() } else { format!("{path}/") };
                 let below = files.keys().filter_map(|known| known.strip_prefix(&prefix));
-                below.filter_map(|rest| rest.split('/').next()).filter(|name| !name.is_empty()).map(Into::into).collect()
+                below
+                    .filter_map(|rest| rest.split('/').next())
+                    .filter(|name| !name.is_empty())
+                    .map(Into::into)
+                    .collect()
             }
             Self::Directory(root) => {
-                let entries = std::fs::read_dir(root.join(path.trim_start_matches('/'))).into_iter().flatten().flatten();
+                let entries = std::fs::read_dir(root.join(path.trim_start_matches('/')))
+                    .into_iter()
+                    .flatten()
+                    .flatten();
                 let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
                 names.filter(|name| name != PRIVATE).collect()
             }

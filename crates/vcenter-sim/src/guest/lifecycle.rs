@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roost_vim_wire::types::GuestInfoCustomizationInfo;
 use roost_vim_wire::MoRef;
+use roost_vim_wire::types::GuestInfoCustomizationInfo;
 
 use crate::event::{self, Scene};
 use crate::guest::customization;
@@ -58,7 +58,10 @@ fn change<R>(world: &mut World, vm: &MoRef, change: impl FnOnce(&mut Vm) -> R) -
         let after = &row.guest;
         for (is_new, touched) in [
             (before.tools != after.tools, TOOLS_PATHS.as_slice()),
-            (before.is_ready != after.is_ready || before.tools != after.tools, &["guest.guestOperationsReady"]),
+            (
+                before.is_ready != after.is_ready || before.tools != after.tools,
+                &["guest.guestOperationsReady"],
+            ),
             (before.host_name != after.host_name, &["guest.hostName", "summary.guest.hostName"]),
             (before.primary() != after.primary(), &["guest.ipAddress", "summary.guest.ipAddress"]),
             (before.addresses != after.addresses || before.tools != after.tools, &["guest.net"]),
@@ -97,7 +100,7 @@ fn next(world: &mut World, handle: &Handle, vm: &MoRef, takes: fn(&Timings) -> S
     let vm = vm.clone();
     handle.after(takes, move |world, handle| {
         let is_same = |row: &&Vm| row.guest.boot == boot && row.power == Power::On;
-        if world.inventory.vms.get(&vm).filter(is_same).is_some() {
+        if world.inventory.vms.get(&vm).as_ref().is_some_and(is_same) {
             phase(world, handle, &vm);
         }
     });
@@ -124,11 +127,12 @@ fn tools_up(world: &mut World, handle: &Handle, vm: &MoRef) {
     let now = handle.now();
     change(world, vm, |row| {
         row.guest.tools = ToolsState::ExecutingScripts;
-        row.guest.customization = status("TOOLSDEPLOYPKG_RUNNING", now, None, None);
+        row.guest.customization = Some(status("TOOLSDEPLOYPKG_RUNNING", now, None, None));
     });
     let scene = Scene::system(now);
     let words = "Started customization of VM {vm}. Customization log located at /var/log/vmware-imc in the guest OS.";
-    let draft = event::vm_draft(world, "CustomizationStartedEvent", vm, event::fill(world, vm, words));
+    let draft =
+        event::vm_draft(world, "CustomizationStartedEvent", vm, event::fill(world, vm, words));
     event::post(world, &scene, draft.with("logLocation", &LOG.to_owned()));
     next(world, handle, vm, |timings| timings.customization, customized);
 }
@@ -140,18 +144,20 @@ fn status(
     start: Timestamp,
     end: Option<Timestamp>,
     error: Option<&str>,
-) -> Option<Arc<GuestInfoCustomizationInfo>> {
-    Some(Arc::new(GuestInfoCustomizationInfo {
+) -> Arc<GuestInfoCustomizationInfo> {
+    Arc::new(GuestInfoCustomizationInfo {
         customization_status: status.into(),
         start_time: Some(start),
         end_time: end,
         error_msg: error.map(Into::into),
-    }))
+    })
 }
 
 /// What customization once called the system, or the VM's name as the best guess of what it was installed as.
 fn own_host_name(row: &Vm) -> Arc<str> {
-    row.identity.as_ref().map_or_else(|| Arc::clone(&row.name), |identity| Arc::clone(&identity.host_name))
+    row.identity
+        .as_ref()
+        .map_or_else(|| Arc::clone(&row.name), |identity| Arc::clone(&identity.host_name))
 }
 
 fn customized(world: &mut World, handle: &Handle, vm: &MoRef) {
@@ -165,11 +171,21 @@ fn customized(world: &mut World, handle: &Handle, vm: &MoRef) {
             row.customization = None;
             row.guest.tools = ToolsState::Running;
             row.guest.host_name = Some(name);
-            row.guest.customization = status("TOOLSDEPLOYPKG_FAILED", started, Some(now), Some(&reason));
+            let failed = status("TOOLSDEPLOYPKG_FAILED", started, Some(now), Some(&reason));
+            row.guest.customization = Some(failed);
         });
-        let words = format!("An error occurred while customizing VM {{vm}}: {reason}. For details reference the log file {LOG} in the guest OS.");
-        let draft = event::vm_draft(world, "CustomizationFailed", vm, event::fill(world, vm, &words));
-        event::post(world, &scene, draft.with("logLocation", &LOG.to_owned()).with("reason", &"customizationFailed".to_owned()));
+        let words = format!(
+            "An error occurred while customizing VM {{vm}}: {reason}. For details reference the log file {LOG} in the guest OS."
+        );
+        let draft =
+            event::vm_draft(world, "CustomizationFailed", vm, event::fill(world, vm, &words));
+        event::post(
+            world,
+            &scene,
+            draft
+                .with("logLocation", &LOG.to_owned())
+                .with("reason", &"customizationFailed".to_owned()),
+        );
         return next(world, handle, vm, |timings| timings.ready, ready);
     }
     let identity = Arc::new(customization::identity_of(row));
@@ -178,7 +194,8 @@ fn customized(world: &mut World, handle: &Handle, vm: &MoRef) {
         row.guest.tools = ToolsState::Running;
         row.guest.host_name = Some(Arc::clone(&identity.host_name));
         row.identity = Some(identity);
-        row.guest.customization = status("TOOLSDEPLOYPKG_SUCCEEDED", started, Some(now), None);
+        let succeeded = status("TOOLSDEPLOYPKG_SUCCEEDED", started, Some(now), None);
+        row.guest.customization = Some(succeeded);
     });
     let words = "Customization of VM {vm} succeeded. Customization log located at /var/log/vmware-imc in the guest OS.";
     let draft = event::vm_draft(world, "CustomizationSucceeded", vm, event::fill(world, vm, words));
@@ -194,13 +211,19 @@ fn ready(world: &mut World, handle: &Handle, vm: &MoRef) {
 /// Every card gets its address: the static one, or one of the simulated network.
 fn addressed(world: &mut World, _: &Handle, vm: &MoRef) {
     let Some(row) = world.inventory.vms.get(vm) else { return };
-    let nics: Vec<_> =
-        row.config.nics().filter(|nic| nic.is_connected()).filter_map(|nic| Some((nic.key(), nic.mac()?))).collect();
+    let nics: Vec<_> = row
+        .config
+        .nics()
+        .filter(|nic| nic.is_connected())
+        .filter_map(|nic| Some((nic.key(), nic.mac()?)))
+        .collect();
     let (identity, behaviour) = (row.identity.clone(), Arc::clone(&row.behaviour));
-    let fixed = identity.as_deref().map(|identity| identity.addresses.as_slice()).unwrap_or_default();
+    let fixed =
+        identity.as_deref().map(|identity| identity.addresses.as_slice()).unwrap_or_default();
     let mut addresses = Vec::new();
     for (device, mac) in nics {
-        let own: Vec<_> = fixed.iter().filter(|address| address.device == device).copied().collect();
+        let own: Vec<_> =
+            fixed.iter().filter(|address| address.device == device).copied().collect();
         match (behaviour.address, own.is_empty()) {
             (AddressBehaviour::Never, _) => {}
             (AddressBehaviour::Wrong(ip), _) => {
@@ -210,7 +233,12 @@ fn addressed(world: &mut World, _: &Handle, vm: &MoRef) {
             (AddressBehaviour::Assigned, true) => {
                 let prefix = world.inventory.dhcp.prefix;
                 let leased = world.inventory.dhcp.lease(mac);
-                addresses.extend(leased.map(|ip| GuestAddress { device, ip: IpAddr::V4(ip), prefix, is_static: false }));
+                addresses.extend(leased.map(|ip| GuestAddress {
+                    device,
+                    ip: IpAddr::V4(ip),
+                    prefix,
+                    is_static: false,
+                }));
             }
         }
     }

@@ -142,7 +142,10 @@ pub(crate) fn forget(world: &mut World, vm: &MoRef) {
 
 impl fmt::Debug for Guests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guests").field("mode", &self.mode).field("machines", &self.machines.len()).finish_non_exhaustive()
+        f.debug_struct("Guests")
+            .field("mode", &self.mode)
+            .field("machines", &self.machines.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,9 @@ use roost_vim_wire::types::{GuestProcessInfo, GuestProgramSpec};
 use crate::call::{CallContext, Failure};
 use crate::event::Scene;
 use crate::guest::exec::Child;
-use crate::guest::{GuestEffect, GuestMode, GuestProgram, GuestReply, GuestRun, exec, guest_path, shell};
+use crate::guest::{
+    GuestEffect, GuestMode, GuestProgram, GuestReply, GuestRun, exec, guest_path, shell,
+};
 use crate::vm::power::{self, Request};
 use crate::world::{Handle, World};
 
@@ -89,19 +91,31 @@ pub(super) fn default_environment(user: &str) -> Vec<String> {
     ]
 }
 
-fn start_scripted(world: &mut World, handle: &Handle, vm: &MoRef, mut program: GuestProgram) -> Result<i64, Failure> {
+fn start_scripted(
+    world: &mut World,
+    handle: &Handle,
+    vm: &MoRef,
+    mut program: GuestProgram,
+) -> Result<i64, Failure> {
     if program.environment.is_empty() {
         program.environment = default_environment(&program.user);
     }
     let script = world.guests.script.clone();
-    let reply = script.and_then(|script| script.run(&program)).unwrap_or_else(|| built_in(world, vm, &program).into());
+    let reply = script
+        .and_then(|script| script.run(&program))
+        .unwrap_or_else(|| built_in(world, vm, &program).into());
     let run = match reply {
         GuestReply::Runs(run) => run,
         GuestReply::NotFound => {
             let message = format!("File {} was not found", program.path);
             return Err(Failure::of("FileNotFound", message).with("file", &program.path));
         }
-        GuestReply::Denied => return Err(Failure::of("GuestPermissionDenied", "The guest user may not run this program.")),
+        GuestReply::Denied => {
+            return Err(Failure::of(
+                "GuestPermissionDenied",
+                "The guest user may not run this program.",
+            ));
+        }
     };
     let pid = enter(world, vm, program, handle.now(), None);
     let Some(boot) = world.inventory.vms.get(vm).map(|row| row.guest.boot) else { return Ok(pid) };
@@ -125,18 +139,33 @@ fn built_in(world: &World, vm: &MoRef, program: &GuestProgram) -> GuestRun {
     shell::run(program, host_name.as_deref().unwrap_or("localhost"), &read)
 }
 
-fn enter(world: &mut World, vm: &MoRef, program: GuestProgram, now: Timestamp, child: Option<Child>) -> i64 {
+fn enter(
+    world: &mut World,
+    vm: &MoRef,
+    program: GuestProgram,
+    now: Timestamp,
+    child: Option<Child>,
+) -> i64 {
     let machine = world.guests.machine_mut(vm);
     machine.next_pid += 1;
     let pid = machine.next_pid;
-    machine.processes.push(Process { pid, program, started: now, ended: None, output: String::new(), child });
+    machine.processes.push(Process {
+        pid,
+        program,
+        started: now,
+        ended: None,
+        output: String::new(),
+        child,
+    });
     pid
 }
 
 fn end_scripted(world: &mut World, handle: &Handle, vm: &MoRef, pid: i64, run: GuestRun) {
     let now = handle.now();
     let machine = world.guests.machine_mut(vm);
-    let Some(process) = machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none()) else {
+    let Some(process) =
+        machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none())
+    else {
         return;
     };
     process.ended = Some((now, run.exit_code));
@@ -149,7 +178,9 @@ fn end_scripted(world: &mut World, handle: &Handle, vm: &MoRef, pid: i64, run: G
                 if let Some(path) = guest_path(&path) {
                     let files = &mut world.guests.machine_mut(vm).files;
                     let written = files.write(&path, Bytes::from(content), 0o644, now);
-                    written.unwrap_or_else(|error| tracing::warn!(%error, path, "a guest could not write a file"));
+                    written.unwrap_or_else(
+                        |error| tracing::warn!(%error, path, "a guest could not write a file"),
+                    );
                 }
             }
         }
@@ -161,11 +192,19 @@ fn request_power(world: &mut World, handle: &Handle, vm: &MoRef, request: Reques
     power::guest_acts(world, handle, Scene::system(handle.now()), vm, request);
 }
 
-fn start_child(world: &mut World, handle: &Handle, vm: &MoRef, program: GuestProgram) -> Result<i64, Failure> {
+fn start_child(
+    world: &mut World,
+    handle: &Handle,
+    vm: &MoRef,
+    program: GuestProgram,
+) -> Result<i64, Failure> {
     let machine = world.guests.machine_mut(vm);
     let (pid, known) = (machine.next_pid + 1, machine.uploaded.clone());
     let Some(root) = machine.files.real_path("/") else {
-        return Err(Failure::of("GuestOperationsUnavailable", "The guest has no directory on this machine."));
+        return Err(Failure::of(
+            "GuestOperationsUnavailable",
+            "The guest has no directory on this machine.",
+        ));
     };
     let weak = Arc::downgrade(handle);
     let (on, runtime) = (vm.clone(), weak);
@@ -192,7 +231,9 @@ fn end_child(
 ) {
     let now = handle.now();
     let Some(machine) = world.guests.machines.get_mut(vm) else { return };
-    let Some(process) = machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none()) else {
+    let Some(process) =
+        machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none())
+    else {
         return;
     };
     process.ended = Some((now, code));
@@ -205,12 +246,18 @@ fn end_child(
     }
 }
 
-pub(super) fn list(world: &mut World, now: Timestamp, vm: &MoRef, pids: &[i64]) -> Vec<GuestProcessInfo> {
+pub(super) fn list(
+    world: &mut World,
+    now: Timestamp,
+    vm: &MoRef,
+    pids: &[i64],
+) -> Vec<GuestProcessInfo> {
     let kept = SignedDuration::try_from(KEPT).unwrap_or(SignedDuration::MAX);
     let machine = world.guests.machine_mut(vm);
     machine.processes.retain(|process| {
         // A group that may still run in the background is kept until the VM ends.
-        process.child.is_some() || process.ended.is_none_or(|(ended, _)| now.duration_since(ended) < kept)
+        process.child.is_some()
+            || process.ended.is_none_or(|(ended, _)| now.duration_since(ended) < kept)
     });
     let is_listed = |process: &&Process| {
         let is_recent = process.ended.is_none_or(|(ended, _)| now.duration_since(ended) < kept);
@@ -219,9 +266,15 @@ pub(super) fn list(world: &mut World, now: Timestamp, vm: &MoRef, pids: &[i64]) 
     machine.processes.iter().filter(is_listed).map(Process::info).collect()
 }
 
-pub(super) fn terminate(world: &mut World, now: Timestamp, vm: &MoRef, pid: i64) -> Result<(), Failure> {
+pub(super) fn terminate(
+    world: &mut World,
+    now: Timestamp,
+    vm: &MoRef,
+    pid: i64,
+) -> Result<(), Failure> {
     let machine = world.guests.machine_mut(vm);
-    let running = machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none());
+    let running =
+        machine.processes.iter_mut().find(|process| process.pid == pid && process.ended.is_none());
     let Some(process) = running else {
         let message = format!("The process {pid} is not running in the guest.");
         return Err(Failure::of("GuestProcessNotFound", message).with("pid", &pid));

@@ -26,7 +26,8 @@ impl GuestProgram {
 /// Without the values of the environment, which may hold secrets.
 impl Debug for GuestProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.environment.iter().filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+        let names: Vec<&str> =
+            self.environment.iter().filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
         f.debug_struct("GuestProgram")
             .field("vm", &self.vm)
             .field("user", &self.user)
@@ -83,7 +84,10 @@ pub enum GuestEffect {
     /// The guest shuts itself down.
     PowerOff,
     Reboot,
-    WriteFile { path: String, content: String },
+    WriteFile {
+        path: String,
+        content: String,
+    },
 }
 
 /// A test's answer to a program.

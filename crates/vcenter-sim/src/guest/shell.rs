@@ -35,10 +35,15 @@ struct Word {
 }
 
 /// Runs a program by the rules: `path` with `arguments`, as the tools hand it to `/bin/bash`.
-pub(super) fn run(program: &GuestProgram, host_name: &str, read: &dyn Fn(&str) -> Option<String>) -> GuestRun {
+pub(super) fn run(
+    program: &GuestProgram,
+    host_name: &str,
+    read: &dyn Fn(&str) -> Option<String>,
+) -> GuestRun {
     let pairs = program.environment.iter().filter_map(|pair| pair.split_once('='));
     let variables = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let mut shell = Shell { variables, read, host_name, result: GuestRun::default(), is_over: false };
+    let mut shell =
+        Shell { variables, read, host_name, result: GuestRun::default(), is_over: false };
     shell.script(&format!("{} {}", program.path, program.arguments));
     shell.result
 }
@@ -71,13 +76,18 @@ impl Shell<'_> {
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             let operator = ["2>&1", "1>>", "2>>", ">>", "&>", "1>", "2>", ">", "<"].into_iter();
-            let operator = operator.filter(|_| word.is_bare).find(|operator| word.text.starts_with(operator));
+            let operator =
+                operator.filter(|_| word.is_bare).find(|operator| word.text.starts_with(operator));
             let Some(operator) = operator else {
                 arguments.push(word.text);
                 continue;
             };
             let rest = &word.text[operator.len()..];
-            let target = if !rest.is_empty() || operator == "2>&1" { Some(rest.to_owned()) } else { words.next().map(|w| w.text) };
+            let target = if !rest.is_empty() || operator == "2>&1" {
+                Some(rest.to_owned())
+            } else {
+                words.next().map(|w| w.text)
+            };
             targets.push((operator, target.unwrap_or_default()));
         }
         let redirected = targets.iter().rfind(|(operator, _)| *operator == "<");
@@ -86,7 +96,9 @@ impl Shell<'_> {
         for (operator, path) in targets {
             let content = match operator {
                 ">" | "1>" | "&>" => std::mem::take(&mut output),
-                ">>" | "1>>" => (self.read)(&path).unwrap_or_default() + &std::mem::take(&mut output),
+                ">>" | "1>>" => {
+                    (self.read)(&path).unwrap_or_default() + &std::mem::take(&mut output)
+                }
                 "2>" => String::new(),
                 _ => continue,
             };
@@ -104,7 +116,9 @@ impl Shell<'_> {
                 self.variables.insert(name.into(), value.into());
             }
         }
-        let Some((command, rest)) = arguments[assignments..].split_first() else { return String::new() };
+        let Some((command, rest)) = arguments[assignments..].split_first() else {
+            return String::new();
+        };
         let name = command.rsplit('/').next().unwrap_or(command);
         self.result.exit_code = 0;
         match name {
@@ -115,14 +129,17 @@ impl Shell<'_> {
                 };
                 words.join(" ") + if is_plain { "" } else { "\n" }
             }
-            "env" if rest.is_empty() => self.variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect(),
+            "env" if rest.is_empty() => {
+                lines(self.variables.iter().map(|(name, value)| format!("{name}={value}")))
+            }
             "printenv" => self.printenv(rest),
             "false" => {
                 self.result.exit_code = 1;
                 String::new()
             }
             "exit" => {
-                self.result.exit_code = rest.first().and_then(|code| code.parse().ok()).unwrap_or(0);
+                self.result.exit_code =
+                    rest.first().and_then(|code| code.parse().ok()).unwrap_or(0);
                 self.is_over = true;
                 String::new()
             }
@@ -144,7 +161,9 @@ impl Shell<'_> {
                 String::new()
             }
             "bash" | "sh" => self.nested(rest, input),
-            "sudo" | "nohup" | "exec" | "eval" | "env" => self.carry_out(without_flags(rest), input),
+            "sudo" | "nohup" | "exec" | "eval" | "env" => {
+                self.carry_out(without_flags(rest), input)
+            }
             "shutdown" | "poweroff" | "halt" | "reboot" | "systemctl" | "init" => {
                 self.result.effects.extend(power_effect(name, rest));
                 String::new()
@@ -154,9 +173,10 @@ impl Shell<'_> {
     }
 
     fn printenv(&mut self, names: &[String]) -> String {
-        let found: Vec<String> = names.iter().filter_map(|name| self.variables.get(name)).cloned().collect();
+        let found: Vec<String> =
+            names.iter().filter_map(|name| self.variables.get(name)).cloned().collect();
         self.result.exit_code = i32::from(found.len() < names.len());
-        found.iter().map(|value| format!("{value}\n")).collect()
+        lines(found.into_iter())
     }
 
     fn cat(&mut self, paths: &[String]) -> String {
@@ -174,7 +194,9 @@ impl Shell<'_> {
     fn nested(&mut self, arguments: &[String], input: Option<String>) -> String {
         let outer = std::mem::take(&mut self.result.output);
         match arguments {
-            [flags, script, ..] if flags.starts_with('-') && flags.contains('c') => self.script(script),
+            [flags, script, ..] if flags.starts_with('-') && flags.contains('c') => {
+                self.script(script);
+            }
             [path, ..] if !path.starts_with('-') => match (self.read)(path) {
                 Some(script) => self.script(&script),
                 None => self.result.exit_code = 127,
@@ -189,15 +211,20 @@ impl Shell<'_> {
 fn power_effect(name: &str, arguments: &[String]) -> Option<GuestEffect> {
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     match name {
-        "poweroff" | "halt" => Some(GuestEffect::PowerOff),
-        "reboot" => Some(GuestEffect::Reboot),
         "shutdown" if has("-c") => None,
         "shutdown" if has("-r") => Some(GuestEffect::Reboot),
-        "shutdown" => Some(GuestEffect::PowerOff),
-        "init" => has("0").then_some(GuestEffect::PowerOff).or_else(|| has("6").then_some(GuestEffect::Reboot)),
+        "shutdown" | "poweroff" | "halt" => Some(GuestEffect::PowerOff),
+        "reboot" => Some(GuestEffect::Reboot),
+        "init" => has("0")
+            .then_some(GuestEffect::PowerOff)
+            .or_else(|| has("6").then_some(GuestEffect::Reboot)),
         _ if has("poweroff") || has("halt") => Some(GuestEffect::PowerOff),
         _ => has("reboot").then_some(GuestEffect::Reboot),
     }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.fold(String::new(), |text, line| text + &line + "\n")
 }
 
 fn without_flags(arguments: &[String]) -> &[String] {
@@ -232,24 +259,32 @@ impl Reader<'_> {
                     word.is_bare = false;
                     self.double_quoted(&mut word.text, variables);
                 }
-                '\\' => word.get_or_insert_with(bare).text.extend(self.chars.next().filter(|char| *char != '\n')),
+                '\\' => word
+                    .get_or_insert_with(bare)
+                    .text
+                    .extend(self.chars.next().filter(|char| *char != '\n')),
                 '$' => {
                     let value = self.variable(variables);
                     word.get_or_insert_with(bare).text.push_str(&value);
                 }
                 // `2>&1` and `&>` are redirections, not joints.
-                '&' if word.as_ref().is_some_and(|word| word.text.ends_with('>')) || self.chars.peek() == Some(&'>') => {
+                '&' if word.as_ref().is_some_and(|word| word.text.ends_with('>'))
+                    || self.chars.peek() == Some(&'>') =>
+                {
                     word.get_or_insert_with(bare).text.push('&');
                 }
                 ';' | '\n' | '&' | '|' => {
                     words.extend(word);
                     let is_double = char != '\n' && self.chars.next_if_eq(&char).is_some();
-                    return (words, Some(match (char, is_double) {
-                        ('&', true) => Joint::IfSucceeded,
-                        ('|', true) => Joint::IfFailed,
-                        ('|', false) => Joint::Pipe,
-                        _ => Joint::Always,
-                    }));
+                    return (
+                        words,
+                        Some(match (char, is_double) {
+                            ('&', true) => Joint::IfSucceeded,
+                            ('|', true) => Joint::IfFailed,
+                            ('|', false) => Joint::Pipe,
+                            _ => Joint::Always,
+                        }),
+                    );
                 }
                 ' ' | '\t' | '\r' => words.extend(word.take()),
                 _ => word.get_or_insert_with(bare).text.push(char),
@@ -328,7 +363,10 @@ mod tests {
         let run = run_line("/bin/sleep", "2.5; sleep 1", &[]);
         assert_eq!(run.takes, Duration::from_millis(3500));
         let run = run_line("/bin/bash", "-c 'env 1> /tmp/out 2> /tmp/err'", &["B=x"]);
-        let file = |path: &str, content: &str| GuestEffect::WriteFile { path: path.into(), content: content.into() };
+        let file = |path: &str, content: &str| GuestEffect::WriteFile {
+            path: path.into(),
+            content: content.into(),
+        };
         assert_eq!(run.effects, [file("/tmp/out", "B=x\n"), file("/tmp/err", "")]);
         assert_eq!(run.output, "");
         assert_eq!(run_line("/bin/echo", "x > /dev/null 2>&1", &[]).effects, []);
@@ -339,7 +377,10 @@ mod tests {
         for arguments in ["-h now", "now"] {
             assert_eq!(run_line("/sbin/shutdown", arguments, &[]).effects, [GuestEffect::PowerOff]);
         }
-        assert_eq!(run_line("/bin/echo", "-n ; sudo -n shutdown -r now", &[]).effects, [GuestEffect::Reboot]);
+        assert_eq!(
+            run_line("/bin/echo", "-n ; sudo -n shutdown -r now", &[]).effects,
+            [GuestEffect::Reboot]
+        );
         assert_eq!(run_line("/bin/systemctl", "poweroff", &[]).effects, [GuestEffect::PowerOff]);
         assert_eq!(run_line("/bin/systemctl", "restart cron", &[]).effects, []);
     }

@@ -53,7 +53,10 @@ impl Guests {
     /// A token is good for one request.
     fn redeem(&mut self, token: &str, now: Timestamp) -> Option<Transfer> {
         let lifetime = SignedDuration::try_from(LIFETIME).unwrap_or(SignedDuration::MAX);
-        self.transfers.open.remove(token).filter(|transfer| now.duration_since(transfer.begun) < lifetime)
+        self.transfers
+            .open
+            .remove(token)
+            .filter(|transfer| now.duration_since(transfer.begun) < lifetime)
     }
 }
 
@@ -64,7 +67,9 @@ pub(crate) async fn guest_file(handle: &Handle, request: Request<Body>) -> Respo
     let Some(transfer) = handle.with(|world| world.guests.redeem(&token, now)) else {
         return status(StatusCode::UNAUTHORIZED);
     };
-    let is_on = handle.with(|world| world.inventory.vms.get(&transfer.vm).is_some_and(|vm| vm.power == Power::On));
+    let is_on = handle.with(|world| {
+        world.inventory.vms.get(&transfer.vm).is_some_and(|vm| vm.power == Power::On)
+    });
     if !is_on {
         return status(StatusCode::SERVICE_UNAVAILABLE);
     }
@@ -78,17 +83,26 @@ pub(crate) async fn guest_file(handle: &Handle, request: Request<Body>) -> Respo
 }
 
 fn download(handle: &Handle, transfer: &Transfer) -> Response<Body> {
-    let content = handle.with(|world| world.guests.machine_mut(&transfer.vm).files.read(&transfer.path));
+    let content =
+        handle.with(|world| world.guests.machine_mut(&transfer.vm).files.read(&transfer.path));
     let Some(content) = content else { return status(StatusCode::NOT_FOUND) };
     let length = content.len();
     let body = Full::new(content).map_err(|never| match never {}).boxed();
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_LENGTH, length.into());
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/octet-stream"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/octet-stream"));
     response
 }
 
-async fn upload(handle: &Handle, transfer: &Transfer, body: Body, size: i64, permissions: i64) -> Response<Body> {
+async fn upload(
+    handle: &Handle,
+    transfer: &Transfer,
+    body: Body,
+    size: i64,
+    permissions: i64,
+) -> Response<Body> {
     // More than was announced is refused before it fills the memory.
     let limit = usize::try_from(size).unwrap_or(0);
     let content = match Limited::new(body, limit).collect().await {
@@ -110,7 +124,12 @@ async fn upload(handle: &Handle, transfer: &Transfer, body: Body, size: i64, per
     }
 }
 
-fn keep(handle: &Handle, transfer: &Transfer, content: Bytes, permissions: i64) -> std::io::Result<()> {
+fn keep(
+    handle: &Handle,
+    transfer: &Transfer,
+    content: Bytes,
+    permissions: i64,
+) -> std::io::Result<()> {
     let now = handle.now();
     handle.with(|world| {
         let machine = world.guests.machine_mut(&transfer.vm);

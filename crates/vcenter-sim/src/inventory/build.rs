@@ -9,8 +9,8 @@ use roost_vim_wire::{MoRef, MoType};
 
 use crate::guest::Dhcp;
 use crate::inventory::{
-    Compute, CustomFields, Datacenter, Datastore, Folder, FolderKind, Host, HostConnection, Ids, Inventory, Network,
-    PortGroup, Switch, Table, draw_uuid, uuid_text,
+    Compute, CustomFields, Datacenter, Datastore, Folder, FolderKind, Host, HostConnection, Ids,
+    Inventory, Network, PortGroup, Switch, Table, draw_uuid, uuid_text,
 };
 use crate::options::{Options, Product};
 use crate::pool::{Demand, Pool, unlimited};
@@ -29,7 +29,9 @@ impl Inventory {
                     Builder { inventory: &mut inventory, options, random, now }.datacenter(index);
                 }
             }
-            Product::HostAgent => Builder { inventory: &mut inventory, options, random, now }.host_agent(),
+            Product::HostAgent => {
+                Builder { inventory: &mut inventory, options, random, now }.host_agent();
+            }
         }
         let owners: Vec<MoRef> = inventory.computes.refs().cloned().collect();
         for owner in owners {
@@ -127,8 +129,13 @@ impl Builder<'_> {
         }
         let networks = self.networks(&name, &places);
         for pod in 0..self.options.pods {
-            let (moref, name) = (self.inventory.ids.next(MoType::StoragePod, "group-p"), format!("{name}_POD{pod}"));
-            self.inventory.folders.insert(&moref, Folder::new(&name, Some(&places.datastore), FolderKind::Pod));
+            let (moref, name) = (
+                self.inventory.ids.next(MoType::StoragePod, "group-p"),
+                format!("{name}_POD{pod}"),
+            );
+            self.inventory
+                .folders
+                .insert(&moref, Folder::new(&name, Some(&places.datastore), FolderKind::Pod));
             self.inventory.hang(&places.datastore, &name, &moref);
         }
         for store in 0..self.options.datastores {
@@ -142,9 +149,18 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn datacenter_folders(&mut self, name: &str, datacenter: &MoRef, parent: &MoRef) -> Places {
-        let kinds =
-            [("vm", FolderKind::Vm), ("host", FolderKind::Host), ("datastore", FolderKind::Datastore), ("network", FolderKind::Network)];
+    pub(super) fn datacenter_folders(
+        &mut self,
+        name: &str,
+        datacenter: &MoRef,
+        parent: &MoRef,
+    ) -> Places {
+        let kinds = [
+            ("vm", FolderKind::Vm),
+            ("host", FolderKind::Host),
+            ("datastore", FolderKind::Datastore),
+            ("network", FolderKind::Network),
+        ];
         let [vm, host, datastore, network] = kinds.map(|(folder, kind)| {
             let moref = match self.options.product {
                 Product::VirtualCenter => self.inventory.ids.folder(kind),
@@ -187,11 +203,18 @@ impl Builder<'_> {
         self.inventory.switches.insert(&switch, row);
         self.inventory.hang(&places.network, "DVS0", &switch);
         let uplink = (format!("DVS0-DVUplinks-{number}"), true);
-        let groups = (0..self.options.portgroups).map(|index| (format!("{datacenter}_DVPG{index}"), false));
+        let groups =
+            (0..self.options.portgroups).map(|index| (format!("{datacenter}_DVPG{index}"), false));
         let mut usable = Vec::new();
         for (name, is_uplink) in [uplink].into_iter().chain(groups) {
-            let moref = self.inventory.ids.next(MoType::DistributedVirtualPortgroup, "dvportgroup-");
-            self.network(&name, &moref, Some(PortGroup { switch: switch.clone(), is_uplink }), places);
+            let moref =
+                self.inventory.ids.next(MoType::DistributedVirtualPortgroup, "dvportgroup-");
+            self.network(
+                &name,
+                &moref,
+                Some(PortGroup { switch: switch.clone(), is_uplink }),
+                places,
+            );
             if let Some(row) = self.inventory.switches.get_mut(&switch) {
                 row.port_groups.push(moref.clone());
             }
@@ -203,11 +226,16 @@ impl Builder<'_> {
         usable
     }
 
-    pub(super) fn network(&mut self, name: &str, moref: &MoRef, port_group: Option<PortGroup>, places: &Places) {
+    pub(super) fn network(
+        &mut self,
+        name: &str,
+        moref: &MoRef,
+        port_group: Option<PortGroup>,
+        places: &Places,
+    ) {
         let row = Network {
             name: name.into(),
             parent: places.network.clone(),
-            datacenter: places.datacenter.clone(),
             hosts: Vec::new(),
             port_group,
         };
@@ -224,7 +252,10 @@ impl Builder<'_> {
             name: name.into(),
             parent: places.datastore.clone(),
             datacenter: places.datacenter.clone(),
-            browser: MoRef::new(MoType::HostDatastoreBrowser, format!("datastoreBrowser-{}", moref.id)),
+            browser: MoRef::new(
+                MoType::HostDatastoreBrowser,
+                format!("datastoreBrowser-{}", moref.id),
+            ),
             url: format!("ds:///vmfs/volumes/{}/", uuid_text(draw_uuid(self.random))),
             capacity: self.datastore_capacity(),
             accessible: true,
@@ -250,7 +281,8 @@ impl Builder<'_> {
         for index in 0..self.options.clusters {
             let name = format!("{datacenter}_C{index}");
             let compute = self.inventory.ids.next(MoType::ClusterComputeResource, "domain-c");
-            let hosts: Vec<_> = (0..self.options.hosts).map(|host| format!("{name}_H{host}")).collect();
+            let hosts: Vec<_> =
+                (0..self.options.hosts).map(|host| format!("{name}_H{host}")).collect();
             self.compute(&name, &compute, places, &hosts);
             for pool in 1..=self.options.pools {
                 self.child_pool(&compute, &format!("{name}_RP{pool}"));
@@ -260,7 +292,13 @@ impl Builder<'_> {
         computes
     }
 
-    pub(super) fn compute(&mut self, name: &str, compute: &MoRef, places: &Places, host_names: &[String]) {
+    pub(super) fn compute(
+        &mut self,
+        name: &str,
+        compute: &MoRef,
+        places: &Places,
+        host_names: &[String],
+    ) {
         let is_agent = self.options.product == Product::HostAgent;
         let pool = if is_agent {
             MoRef::new(MoType::ResourcePool, "ha-root-pool")
@@ -273,7 +311,10 @@ impl Builder<'_> {
             parent: places.host.clone(),
             hosts,
             pool: pool.clone(),
-            environment: MoRef::new(MoType::EnvironmentBrowser, format!("envbrowser-{}", compute.id)),
+            environment: MoRef::new(
+                MoType::EnvironmentBrowser,
+                format!("envbrowser-{}", compute.id),
+            ),
         };
         self.inventory.computes.insert(compute, row);
         self.inventory.hang(&places.host, name, compute);
@@ -306,7 +347,9 @@ impl Builder<'_> {
     }
 
     fn child_pool(&mut self, compute: &MoRef, name: &str) {
-        let Some(root) = self.inventory.computes.get(compute).map(|row| row.pool.clone()) else { return };
+        let Some(root) = self.inventory.computes.get(compute).map(|row| row.pool.clone()) else {
+            return;
+        };
         let pool = self.inventory.ids.next(MoType::ResourcePool, "resgroup-");
         let row = Pool::new(name, &root, compute, pool_config(), &pool);
         self.inventory.pools.insert(&pool, row);
@@ -331,7 +374,8 @@ impl Builder<'_> {
             let Some(row) = self.inventory.networks.get_mut(network) else { continue };
             row.hosts.clone_from(&hosts);
             let switch = row.port_group.as_ref().map(|group| group.switch.clone());
-            if let Some(switch) = switch.and_then(|switch| self.inventory.switches.get_mut(&switch)) {
+            if let Some(switch) = switch.and_then(|switch| self.inventory.switches.get_mut(&switch))
+            {
                 switch.hosts.clone_from(&hosts);
             }
         }

@@ -6,11 +6,16 @@ use crate::model::calls;
 use crate::world::World;
 
 /// The methods of folders, pools, clusters, custom fields and storage placement.
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     calls! { request;
         CreateFolder => |call| folder_ops::create(world, this, &call.name),
         MoveIntoFolderTask => |call| folder_ops::move_into(world, cx, this, call.list),
-        CreateResourcePool => |call| pool_ops::create(world, cx, this, &call.name, call.spec),
+        CreateResourcePool => |call| pool_ops::create(world, cx, this, &call.name, &call.spec),
         UpdateConfig => |call| pool_ops::update(world, cx, this, call.name.as_deref(), call.config.as_ref()),
         AddCustomFieldDef => |call| custom_field_ops::define(world, &call.name, call.mo_type.as_deref()),
         SetField => |call| custom_field_ops::set(world, &call.entity, call.key, &call.value),

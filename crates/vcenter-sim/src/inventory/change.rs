@@ -40,6 +40,13 @@ impl From<String> for Changed {
     }
 }
 
+/// Properties that show the same fact again, by the one that is announced. Kinds that lack them are not concerned.
+const FOLLOWERS: &[(&str, &[&str])] = &[
+    ("config.modified", &["resourceConfig", "summary.storage"]),
+    ("runtime.host", &["environmentBrowser"]),
+    ("resourcePool", &["childConfiguration"]),
+];
+
 /// The changes since the collectors last looked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changes(Vec<Change>);
@@ -53,8 +60,17 @@ impl Changes {
         self.0.push(Change::Left(obj.clone()));
     }
 
-    pub(crate) fn modified<P: Into<Changed>>(&mut self, obj: &MoRef, paths: impl IntoIterator<Item = P>) {
-        self.0.push(Change::Modified(obj.clone(), paths.into_iter().map(Into::into).collect()));
+    pub(crate) fn modified<P: Into<Changed>>(
+        &mut self,
+        obj: &MoRef,
+        paths: impl IntoIterator<Item = P>,
+    ) {
+        let mut paths: Vec<Changed> = paths.into_iter().map(Into::into).collect();
+        let follow = |path: &Changed| FOLLOWERS.iter().find(|(first, _)| *first == path.path());
+        let more: Vec<&str> =
+            paths.iter().filter_map(follow).flat_map(|(_, more)| *more).copied().collect();
+        paths.extend(more.into_iter().map(Changed::from));
+        self.0.push(Change::Modified(obj.clone(), paths));
     }
 
     pub(crate) fn take(&mut self) -> Vec<Change> {

@@ -6,7 +6,11 @@ use crate::inventory::{checked_name, duplicate_name};
 use crate::service::manager;
 use crate::world::World;
 
-pub(super) fn define(world: &mut World, name: &str, kind: Option<&str>) -> Result<CustomFieldDef, Failure> {
+pub(super) fn define(
+    world: &mut World,
+    name: &str,
+    kind: Option<&str>,
+) -> Result<CustomFieldDef, Failure> {
     let name = checked_name(name)?;
     let fields = manager(world.product, "CustomFieldsManager");
     if world.inventory.custom_fields.named(&name).is_some() {

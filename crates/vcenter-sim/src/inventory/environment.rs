@@ -39,7 +39,13 @@ pub(super) fn config_option() -> Option<Element> {
 
 pub(super) fn config_target(world: &World, environment: &MoRef) -> Option<Element> {
     let compute = world.inventory.compute_of_environment(environment)?;
-    let host = world.inventory.computes.get(&compute)?.hosts.iter().find_map(|host| world.inventory.hosts.get(host))?;
+    let host = world
+        .inventory
+        .computes
+        .get(&compute)?
+        .hosts
+        .iter()
+        .find_map(|host| world.inventory.hosts.get(host))?;
     let datacenter = world.inventory.datacenter_of(&compute)?;
     let row = world.inventory.datacenters.get(&datacenter)?;
     let datastores = row.datastores.iter().filter_map(|datastore| {
@@ -58,8 +64,15 @@ pub(super) fn config_target(world: &World, environment: &MoRef) -> Option<Elemen
     });
     let networks = row.networks.iter().filter_map(|network| {
         let name = world.inventory.name(network)?;
-        let summary = Record::of("NetworkSummary").set("network", network).text("name", name).set("accessible", &true);
-        Some(Record::of("VirtualMachineNetworkInfo").text("name", name).record("network", summary.text("ipPoolName", "")))
+        let summary = Record::of("NetworkSummary")
+            .set("network", network)
+            .text("name", name)
+            .set("accessible", &true);
+        Some(
+            Record::of("VirtualMachineNetworkInfo")
+                .text("name", name)
+                .record("network", summary.text("ipPoolName", "")),
+        )
     });
     Record::of("ConfigTarget")
         .set("numCpus", &i32::from(host.cores))
@@ -67,6 +80,9 @@ pub(super) fn config_target(world: &World, environment: &MoRef) -> Option<Elemen
         .set("numNumaNodes", &2)
         .records("datastore", "VirtualMachineDatastoreInfo", datastores.collect())
         .records("network", "VirtualMachineNetworkInfo", networks.collect())
-        .put("maxMemMBOptimalPerf", Value::Int(i32::try_from(host.memory >> 20).unwrap_or(i32::MAX)))
+        .put(
+            "maxMemMBOptimalPerf",
+            Value::Int(i32::try_from(host.memory >> 20).unwrap_or(i32::MAX)),
+        )
         .element("returnval")
 }

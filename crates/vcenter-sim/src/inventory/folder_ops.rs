@@ -14,7 +14,9 @@ pub(super) fn create(world: &mut World, this: &MoRef, name: &str) -> Result<MoRe
     }
     let name: Arc<str> = checked_name(name)?.into();
     let kind = match world.inventory.folders.get(this).map(|folder| folder.kind) {
-        Some(FolderKind::Pod) | None => return Err(Failure::of("NotSupported", "The object cannot hold folders.")),
+        Some(FolderKind::Pod) | None => {
+            return Err(Failure::of("NotSupported", "The object cannot hold folders."));
+        }
         Some(kind) => kind,
     };
     world.inventory.refuse_duplicate(this, &name)?;
@@ -24,7 +26,12 @@ pub(super) fn create(world: &mut World, this: &MoRef, name: &str) -> Result<MoRe
     Ok(folder)
 }
 
-pub(super) fn move_into(world: &mut World, cx: &CallContext<'_>, this: &MoRef, list: Vec<MoRef>) -> Result<MoRef, Failure> {
+pub(super) fn move_into(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    list: Vec<MoRef>,
+) -> Result<MoRef, Failure> {
     if !world.inventory.folders.contains(this) {
         return Err(Failure::not_found(this));
     }
@@ -45,15 +52,21 @@ pub(super) fn move_into(world: &mut World, cx: &CallContext<'_>, this: &MoRef, l
 
 fn check(world: &World, target: &MoRef, obj: &MoRef) -> Result<(), Failure> {
     let inventory = &world.inventory;
-    let Some(folder) = inventory.folders.get(target) else { return Err(Failure::not_found(target)) };
+    let Some(folder) = inventory.folders.get(target) else {
+        return Err(Failure::not_found(target));
+    };
     let Some(name) = inventory.shared_name(obj) else { return Err(Failure::not_found(obj)) };
-    let is_own_kind = inventory.folders.get(obj).is_none_or(|moved| moved.kind == folder.kind || moved.kind == FolderKind::Pod);
+    let is_own_kind = inventory
+        .folders
+        .get(obj)
+        .is_none_or(|moved| moved.kind == folder.kind || moved.kind == FolderKind::Pod);
     let is_same_datacenter = inventory.datacenter_of(target) == inventory.datacenter_of(obj);
     if !folder.kind.accepts(&obj.kind) || !is_own_kind || !is_same_datacenter {
         return Err(Failure::of("NotSupported", "The object cannot be moved into this folder."));
     }
     if inventory.lineage(target).any(|at| at == *obj) {
-        return Err(Failure::of("InvalidFolder", "A folder cannot be moved into itself.").with("target", target));
+        return Err(Failure::of("InvalidFolder", "A folder cannot be moved into itself.")
+            .with("target", target));
     }
     if inventory.parent(obj).as_ref() == Some(target) {
         return Ok(());

@@ -8,7 +8,9 @@ use crate::inventory::{Folder, FolderKind};
 impl Builder<'_> {
     pub(super) fn host_agent(&mut self) {
         let root = self.inventory.root.clone();
-        self.inventory.folders.insert(&root, Folder::new("ha-folder-root", None, FolderKind::Datacenter));
+        self.inventory
+            .folders
+            .insert(&root, Folder::new("ha-folder-root", None, FolderKind::Datacenter));
         let datacenter = MoRef::new(MoType::Datacenter, "ha-datacenter");
         let places = self.datacenter_folders("ha-datacenter", &datacenter, &root);
         let network = MoRef::new(MoType::Network, "HaNetwork-VM Network");

@@ -19,11 +19,15 @@ impl Inventory {
             MoType::VirtualMachine => self.vms.get(obj).map(|row| &row.name),
             MoType::Folder | MoType::StoragePod => self.folders.get(obj).map(|row| &row.name),
             MoType::Datacenter => self.datacenters.get(obj).map(|row| &row.name),
-            MoType::ClusterComputeResource | MoType::ComputeResource => self.computes.get(obj).map(|row| &row.name),
+            MoType::ClusterComputeResource | MoType::ComputeResource => {
+                self.computes.get(obj).map(|row| &row.name)
+            }
             MoType::HostSystem => self.hosts.get(obj).map(|row| &row.name),
             MoType::ResourcePool => self.pools.get(obj).map(|row| &row.name),
             MoType::Datastore => self.datastores.get(obj).map(|row| &row.name),
-            MoType::Network | MoType::DistributedVirtualPortgroup => self.networks.get(obj).map(|row| &row.name),
+            MoType::Network | MoType::DistributedVirtualPortgroup => {
+                self.networks.get(obj).map(|row| &row.name)
+            }
             MoType::VmwareDistributedVirtualSwitch => self.switches.get(obj).map(|row| &row.name),
             _ => None,
         }
@@ -33,7 +37,9 @@ impl Inventory {
     pub(crate) fn parent(&self, obj: &MoRef) -> Option<MoRef> {
         match &obj.kind {
             MoType::VirtualMachine => self.vms.get(obj).map(|row| row.folder.clone()),
-            MoType::Folder | MoType::StoragePod => self.folders.get(obj).and_then(|row| row.parent.clone()),
+            MoType::Folder | MoType::StoragePod => {
+                self.folders.get(obj).and_then(|row| row.parent.clone())
+            }
             MoType::Datacenter => self.datacenters.get(obj).map(|row| row.parent.clone()),
             MoType::ClusterComputeResource | MoType::ComputeResource => {
                 self.computes.get(obj).map(|row| row.parent.clone())
@@ -44,7 +50,9 @@ impl Inventory {
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get(obj).map(|row| row.parent.clone())
             }
-            MoType::VmwareDistributedVirtualSwitch => self.switches.get(obj).map(|row| row.parent.clone()),
+            MoType::VmwareDistributedVirtualSwitch => {
+                self.switches.get(obj).map(|row| row.parent.clone())
+            }
             _ => None,
         }
     }
@@ -63,7 +71,9 @@ impl Inventory {
     pub(crate) fn children(&self, obj: &MoRef) -> Vec<MoRef> {
         let tree = self.tree_children(obj);
         match obj.kind {
-            MoType::ResourcePool | MoType::HostSystem => tree.into_iter().chain(self.vms_of(obj).cloned()).collect(),
+            MoType::ResourcePool | MoType::HostSystem => {
+                tree.into_iter().chain(self.vms_of(obj).cloned()).collect()
+            }
             _ => tree,
         }
     }
@@ -71,14 +81,18 @@ impl Inventory {
     /// What has this object as its parent.
     pub(crate) fn tree_children(&self, obj: &MoRef) -> Vec<MoRef> {
         match &obj.kind {
-            MoType::Folder | MoType::StoragePod => {
-                self.folders.get(obj).map(|row| row.children.iter().cloned().collect()).unwrap_or_default()
-            }
+            MoType::Folder | MoType::StoragePod => self
+                .folders
+                .get(obj)
+                .map(|row| row.children.iter().cloned().collect())
+                .unwrap_or_default(),
             MoType::Datacenter => self
                 .datacenters
                 .get(obj)
                 .map(|row| {
-                    [&row.vm_folder, &row.host_folder, &row.datastore_folder, &row.network_folder].map(Clone::clone).into()
+                    [&row.vm_folder, &row.host_folder, &row.datastore_folder, &row.network_folder]
+                        .map(Clone::clone)
+                        .into()
                 })
                 .unwrap_or_default(),
             MoType::ClusterComputeResource | MoType::ComputeResource => self
@@ -86,7 +100,9 @@ impl Inventory {
                 .get(obj)
                 .map(|row| row.hosts.iter().chain([&row.pool]).cloned().collect())
                 .unwrap_or_default(),
-            MoType::ResourcePool => self.pools.get(obj).map(|row| row.pools.clone()).unwrap_or_default(),
+            MoType::ResourcePool => {
+                self.pools.get(obj).map(|row| row.pools.clone()).unwrap_or_default()
+            }
             _ => Vec::new(),
         }
     }
@@ -103,12 +119,16 @@ impl Inventory {
 
     /// All objects of exactly this kind, in the order they were made.
     pub(crate) fn of_kind(&self, kind: &MoType) -> Vec<MoRef> {
-        let of = |refs: &mut dyn Iterator<Item = &MoRef>| refs.filter(|moref| moref.kind == *kind).cloned().collect();
+        let of = |refs: &mut dyn Iterator<Item = &MoRef>| {
+            refs.filter(|moref| moref.kind == *kind).cloned().collect()
+        };
         match kind {
             MoType::VirtualMachine => of(&mut self.vms.refs()),
             MoType::Folder | MoType::StoragePod => of(&mut self.folders.refs()),
             MoType::Datacenter => of(&mut self.datacenters.refs()),
-            MoType::ClusterComputeResource | MoType::ComputeResource => of(&mut self.computes.refs()),
+            MoType::ClusterComputeResource | MoType::ComputeResource => {
+                of(&mut self.computes.refs())
+            }
             MoType::HostSystem => of(&mut self.hosts.refs()),
             MoType::ResourcePool => of(&mut self.pools.refs()),
             MoType::Datastore => of(&mut self.datastores.refs()),
@@ -121,12 +141,11 @@ impl Inventory {
     /// The child of this name in the tree. A folder finds it at once, whatever its size.
     pub(crate) fn child_named(&self, parent: &MoRef, name: &str) -> Option<MoRef> {
         let name = stored_name(name);
-        match self.folders.get(parent) {
-            Some(folder) => folder.children.named(&name).cloned(),
-            None => {
-                let mut children = self.children(parent).into_iter();
-                children.find(|child| self.name(child).is_some_and(|found| *found == name))
-            }
+        if let Some(folder) = self.folders.get(parent) {
+            folder.children.named(&name).cloned()
+        } else {
+            let mut children = self.children(parent).into_iter();
+            children.find(|child| self.name(child).is_some_and(|found| *found == name))
         }
     }
 
@@ -140,22 +159,33 @@ impl Inventory {
     pub(crate) fn path_of(&self, obj: &MoRef) -> String {
         let mut names: Vec<_> = self.lineage(obj).filter(|at| *at != self.root).collect();
         names.reverse();
-        names.iter().filter_map(|at| self.name(at)).fold(String::new(), |path, name| path + "/" + name)
+        names
+            .iter()
+            .filter_map(|at| self.name(at))
+            .fold(String::new(), |path, name| path + "/" + name)
     }
 
     /// The datastore of this name in a datacenter, or anywhere if none is given.
     pub(crate) fn datastore_named(&self, name: &str, datacenter: Option<&MoRef>) -> Option<MoRef> {
         let mut all = self.datastores.iter();
-        all.find(|(_, row)| *row.name == *name && datacenter.is_none_or(|wanted| row.datacenter == *wanted))
-            .map(|(moref, _)| moref.clone())
+        all.find(|(_, row)| {
+            *row.name == *name && datacenter.is_none_or(|wanted| row.datacenter == *wanted)
+        })
+        .map(|(moref, _)| moref.clone())
     }
 
     pub(crate) fn datastore_of_browser(&self, browser: &MoRef) -> Option<MoRef> {
-        self.datastores.iter().find(|(_, row)| row.browser == *browser).map(|(moref, _)| moref.clone())
+        self.datastores
+            .iter()
+            .find(|(_, row)| row.browser == *browser)
+            .map(|(moref, _)| moref.clone())
     }
 
     pub(crate) fn compute_of_environment(&self, environment: &MoRef) -> Option<MoRef> {
-        self.computes.iter().find(|(_, row)| row.environment == *environment).map(|(moref, _)| moref.clone())
+        self.computes
+            .iter()
+            .find(|(_, row)| row.environment == *environment)
+            .map(|(moref, _)| moref.clone())
     }
 
     pub(crate) fn compute_of_host(&self, host: &MoRef) -> Option<&MoRef> {
@@ -166,7 +196,9 @@ impl Inventory {
     pub(crate) fn nic_backing(&self, network: &MoRef) -> Option<VirtualDeviceBackingInfo> {
         let row = self.networks.get(network)?;
         match &row.port_group {
-            Some(group) => Some(hardware::port_backing(&self.switches.get(&group.switch)?.uuid, network)),
+            Some(group) => {
+                Some(hardware::port_backing(&self.switches.get(&group.switch)?.uuid, network))
+            }
             None => Some(hardware::network_backing(&row.name, network)),
         }
     }

@@ -40,10 +40,6 @@ impl Inventory {
         self.vms_of.get(place).into_iter().flatten().filter_map(|serial| self.vms.moref_at(*serial))
     }
 
-    pub(crate) fn vm_count_of(&self, place: &MoRef) -> usize {
-        self.vms_of.get(place).map_or(0, std::collections::BTreeSet::len)
-    }
-
     /// Puts a VM into the tables without telling anyone, for the inventory at the start.
     pub(crate) fn place_vm(&mut self, moref: &MoRef, vm: Vm) {
         if let Some(folder) = self.folders.get_mut(&vm.folder) {
@@ -71,7 +67,9 @@ impl Inventory {
         for place in places.all() {
             self.changes.modified(place, ["vm"]);
         }
-        if let Some(owner) = places.pool.and_then(|pool| self.pools.get(&pool)).map(|pool| pool.owner.clone()) {
+        if let Some(owner) =
+            places.pool.and_then(|pool| self.pools.get(&pool)).map(|pool| pool.owner.clone())
+        {
             self.announce_pools(&owner);
         }
     }
@@ -107,7 +105,11 @@ impl Inventory {
 
     /// Changes a VM and carries the consequences to all places that refer to it: pool and host sums, `vm` lists, the VM's own
     /// `resourcePool`, `datastore`, `network` and host. Every other changed path is the caller's to announce.
-    pub(crate) fn change_vm<R>(&mut self, moref: &MoRef, change: impl FnOnce(&mut Vm) -> R) -> Option<R> {
+    pub(crate) fn change_vm<R>(
+        &mut self,
+        moref: &MoRef,
+        change: impl FnOnce(&mut Vm) -> R,
+    ) -> Option<R> {
         let vm = self.vms.get_mut(moref)?;
         let before = Places::of(vm);
         let result = change(vm);
@@ -137,7 +139,8 @@ impl Inventory {
             (before.datastores != after.datastores, "datastore"),
             (before.networks != after.networks, "network"),
         ];
-        let paths: Vec<_> = own.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, path)| path).collect();
+        let paths: Vec<_> =
+            own.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, path)| path).collect();
         if !paths.is_empty() {
             self.changes.modified(moref, paths);
         }
@@ -156,7 +159,9 @@ impl Inventory {
         }
         let slot = match &obj.kind {
             MoType::VirtualMachine => self.vms.get_mut(obj).map(|row| &mut row.name),
-            MoType::Folder | MoType::StoragePod => self.folders.get_mut(obj).map(|row| &mut row.name),
+            MoType::Folder | MoType::StoragePod => {
+                self.folders.get_mut(obj).map(|row| &mut row.name)
+            }
             MoType::Datacenter => self.datacenters.get_mut(obj).map(|row| &mut row.name),
             MoType::ClusterComputeResource | MoType::ComputeResource => {
                 self.computes.get_mut(obj).map(|row| &mut row.name)
@@ -167,7 +172,9 @@ impl Inventory {
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get_mut(obj).map(|row| &mut row.name)
             }
-            MoType::VmwareDistributedVirtualSwitch => self.switches.get_mut(obj).map(|row| &mut row.name),
+            MoType::VmwareDistributedVirtualSwitch => {
+                self.switches.get_mut(obj).map(|row| &mut row.name)
+            }
             _ => None,
         };
         if let Some(slot) = slot {
@@ -178,8 +185,9 @@ impl Inventory {
             MoType::Folder | MoType::StoragePod | MoType::Datacenter => &["name"],
             MoType::HostSystem => &["name", "summary.config.name"],
             MoType::Datastore => &["name", "summary.name", "info.name"],
-            MoType::DistributedVirtualPortgroup => &["name", "summary.name", "config.name"],
-            MoType::VmwareDistributedVirtualSwitch => &["name", "summary.name", "config.name"],
+            MoType::DistributedVirtualPortgroup | MoType::VmwareDistributedVirtualSwitch => {
+                &["name", "summary.name", "config.name"]
+            }
             _ => &["name", "summary.name"],
         };
         self.changes.modified(obj, paths.iter().copied());
@@ -187,7 +195,9 @@ impl Inventory {
 
     /// Hangs an object of the tree into another folder.
     pub(crate) fn move_to_folder(&mut self, obj: &MoRef, folder: &MoRef) {
-        let (Some(old), Some(name)) = (self.parent(obj), self.shared_name(obj).cloned()) else { return };
+        let (Some(old), Some(name)) = (self.parent(obj), self.shared_name(obj).cloned()) else {
+            return;
+        };
         if let Some(row) = self.folders.get_mut(&old) {
             row.children.remove(&name);
         }
@@ -197,7 +207,9 @@ impl Inventory {
         let folder_ref = folder.clone();
         match &obj.kind {
             MoType::VirtualMachine => self.vms.get_mut(obj).map(|row| row.folder = folder_ref),
-            MoType::Folder | MoType::StoragePod => self.folders.get_mut(obj).map(|row| row.parent = Some(folder_ref)),
+            MoType::Folder | MoType::StoragePod => {
+                self.folders.get_mut(obj).map(|row| row.parent = Some(folder_ref))
+            }
             MoType::Datacenter => self.datacenters.get_mut(obj).map(|row| row.parent = folder_ref),
             MoType::ClusterComputeResource | MoType::ComputeResource => {
                 self.computes.get_mut(obj).map(|row| row.parent = folder_ref)
@@ -206,7 +218,9 @@ impl Inventory {
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get_mut(obj).map(|row| row.parent = folder_ref)
             }
-            MoType::VmwareDistributedVirtualSwitch => self.switches.get_mut(obj).map(|row| row.parent = folder_ref),
+            MoType::VmwareDistributedVirtualSwitch => {
+                self.switches.get_mut(obj).map(|row| row.parent = folder_ref)
+            }
             _ => None,
         };
         self.changes.modified(&old, ["childEntity"]);

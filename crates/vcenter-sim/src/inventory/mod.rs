@@ -126,7 +126,12 @@ impl Inventory {
             self.macs += 1;
             let mac = crate::vm::Mac::generated(self.macs);
             // Only after four million cards, or when a client chose an address in this range, can it be taken.
-            if self.macs < 1 << 22 || !self.vms.iter().any(|(_, vm)| vm.config.nics().any(|nic| nic.mac() == Some(mac))) {
+            if self.macs < 1 << 22
+                || !self
+                    .vms
+                    .iter()
+                    .any(|(_, vm)| vm.config.nics().any(|nic| nic.mac() == Some(mac)))
+            {
                 return mac;
             }
         }

@@ -12,8 +12,8 @@ use crate::inventory::draw_uuid;
 use crate::options::{Product, TemplateOptions};
 use crate::pool::Demand;
 use crate::vm::{
-    Config, Device, Disk, DiskFile, FilePath, Own, Power, Settings, Snapshot, Snapshots, StandardDevices, Vm, hardware,
-    initial_bytes, keys,
+    Config, Device, Disk, DiskFile, FilePath, Own, Power, Settings, Snapshot, Snapshots,
+    StandardDevices, Vm, hardware, initial_bytes, keys,
 };
 
 /// Of a model VM, as vcsim has it.
@@ -39,7 +39,8 @@ impl Builder<'_> {
         let options = self.options;
         match options.product {
             Product::VirtualCenter => {
-                options.datacenters * (options.clusters * options.pools.max(1) + options.standalone_hosts)
+                options.datacenters
+                    * (options.clusters * options.pools.max(1) + options.standalone_hosts)
             }
             Product::HostAgent => 1,
         }
@@ -52,7 +53,8 @@ impl Builder<'_> {
         let per_host = per_cluster.div_ceil(options.hosts.max(1)).max(options.vms);
         let per_host = i64::try_from(per_host).unwrap_or(i64::MAX);
         let one = Demand::of(1, MODEL_MEMORY_MB, &Settings::default());
-        let cores = (per_host.saturating_mul(one.mhz) * 2 / 2_400 + 1).clamp(32, i64::from(i16::MAX));
+        let cores =
+            (per_host.saturating_mul(one.mhz) * 2 / 2_400 + 1).clamp(32, i64::from(i16::MAX));
         let memory = per_host.saturating_mul(one.memory).saturating_mul(2).max(256 << 30);
         let cores = options.host_cores.unwrap_or_else(|| i16::try_from(cores).unwrap_or(i16::MAX));
         (cores, options.host_memory_gb.map_or(memory, |gb| gb << 30))
@@ -61,16 +63,28 @@ impl Builder<'_> {
     pub(super) fn datastore_capacity(&self) -> i64 {
         let options = self.options;
         let vms = options.vms.saturating_mul(self.model_places()) / options.datastores.max(1) + 1;
-        let needed = initial_bytes(MODEL_DISK_KB, true).saturating_mul(i64::try_from(vms).unwrap_or(i64::MAX));
+        let needed = initial_bytes(MODEL_DISK_KB, true)
+            .saturating_mul(i64::try_from(vms).unwrap_or(i64::MAX));
         options.datastore_gb.map_or((4 << 40_i64).max(needed.saturating_mul(2)), |gb| gb << 30)
     }
 
-    pub(super) fn model_vms(&mut self, prefix: &str, places: &Places, computes: &[MoRef], networks: &[MoRef]) {
+    pub(super) fn model_vms(
+        &mut self,
+        prefix: &str,
+        places: &Places,
+        computes: &[MoRef],
+        networks: &[MoRef],
+    ) {
         let Some(pattern) = self.pattern(networks) else { return };
         let mut serial = 0;
         for compute in computes {
             let Some(row) = self.inventory.computes.get(compute).cloned() else { continue };
-            let root_pool = self.inventory.pools.get(&row.pool).map(|pool| pool.pools.clone()).unwrap_or_default();
+            let root_pool = self
+                .inventory
+                .pools
+                .get(&row.pool)
+                .map(|pool| pool.pools.clone())
+                .unwrap_or_default();
             let pools: Vec<(MoRef, String)> = if compute.kind == MoType::ComputeResource {
                 let name = if prefix == "ha" { "ha-host".into() } else { row.name.to_string() };
                 vec![(row.pool.clone(), name)]
@@ -118,7 +132,9 @@ impl Builder<'_> {
         let moref = self.inventory.ids.vm();
         let mac = self.inventory.next_mac();
         let datacenter = self.inventory.datacenter_of(&folder);
-        let datastores = datacenter.and_then(|dc| self.inventory.datacenters.get(&dc)).map(|row| row.datastores.as_slice());
+        let datastores = datacenter
+            .and_then(|dc| self.inventory.datacenters.get(&dc))
+            .map(|row| row.datastores.as_slice());
         let datastore = datastores
             .and_then(|all| all.get(serial % all.len().max(1)))
             .cloned()
@@ -136,7 +152,12 @@ impl Builder<'_> {
         let guest = if is_on && pattern.has_tools {
             let ip = self.inventory.dhcp.lease(mac);
             let prefix = self.inventory.dhcp.prefix;
-            let address = |ip| GuestAddress { device: pattern.nic_key, ip: IpAddr::V4(ip), prefix, is_static: false };
+            let address = |ip| GuestAddress {
+                device: pattern.nic_key,
+                ip: IpAddr::V4(ip),
+                prefix,
+                is_static: false,
+            };
             Guest {
                 boot: 1,
                 tools: ToolsState::Running,
@@ -184,7 +205,11 @@ impl Builder<'_> {
 
     pub(super) fn templates(&mut self, places: &Places, computes: &[MoRef], networks: &[MoRef]) {
         // A cluster rather than a standalone host, where there is one.
-        let Some(compute) = computes.last().and_then(|compute| self.inventory.computes.get(compute)).cloned() else { return };
+        let Some(compute) =
+            computes.last().and_then(|compute| self.inventory.computes.get(compute)).cloned()
+        else {
+            return;
+        };
         let Some(host) = compute.hosts.first().cloned() else { return };
         for template in &self.options.templates {
             let at = (places.vm.clone(), compute.pool.clone(), host.clone());
@@ -236,12 +261,16 @@ impl Builder<'_> {
 
     fn template_pattern(&self, template: &TemplateOptions, networks: &[MoRef]) -> Option<Pattern> {
         let backing = self.inventory.nic_backing(networks.first()?)?;
-        let mut settings = Settings { guest_id: guest_id(&template.name).into(), ..Settings::default() };
+        let mut settings =
+            Settings { guest_id: guest_id(&template.name).into(), ..Settings::default() };
         if !template.tools {
             settings.tools.tools_version = Some(0);
             settings.tools.tools_install_type = Some("guestToolsTypeUnknown".into());
         }
-        let behaviour = GuestBehaviour { credentials: template.guest_credentials.clone(), ..GuestBehaviour::default() };
+        let behaviour = GuestBehaviour {
+            credentials: template.guest_credentials.clone(),
+            ..GuestBehaviour::default()
+        };
         Some(Pattern {
             devices: StandardDevices::new(),
             nic: Arc::new(hardware::nic("VirtualVmxnet3", backing)),
@@ -271,7 +300,10 @@ impl Builder<'_> {
         for device in &mut vm.config.devices {
             if let Own::Disk(disk) = &mut device.own {
                 disk.file = Arc::new(DiskFile {
-                    path: FilePath::new(&vm.home.datastore, format!("{0}/{0}-000001.vmdk", vm.name)),
+                    path: FilePath::new(
+                        &vm.home.datastore,
+                        format!("{0}/{0}-000001.vmdk", vm.name),
+                    ),
                     uuid: disk.file.uuid,
                     thin: true,
                     parent: Some(Arc::clone(&disk.file)),

@@ -15,7 +15,9 @@ pub(crate) fn stored_name(name: &str) -> String {
 }
 
 fn is_escape(text: &str) -> bool {
-    ["%2f", "%5c", "%25"].iter().any(|escape| text.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(escape)))
+    ["%2f", "%5c", "%25"]
+        .iter()
+        .any(|escape| text.get(..3).is_some_and(|head| head.eq_ignore_ascii_case(escape)))
 }
 
 /// The longest name that vCenter takes.
@@ -37,7 +39,13 @@ mod tests {
 
     #[test]
     fn path_characters_are_stored_escaped_and_escapes_are_kept() {
-        for (name, stored) in [("plain", "plain"), ("a/b", "a%2fb"), ("a%2fb", "a%2fb"), ("50%", "50%25"), ("a\\b", "a%5cb")] {
+        for (name, stored) in [
+            ("plain", "plain"),
+            ("a/b", "a%2fb"),
+            ("a%2fb", "a%2fb"),
+            ("50%", "50%25"),
+            ("a\\b", "a%5cb"),
+        ] {
             assert_eq!(stored_name(name), stored);
         }
     }

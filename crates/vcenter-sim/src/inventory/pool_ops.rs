@@ -14,14 +14,16 @@ pub(super) fn create(
     cx: &CallContext<'_>,
     this: &MoRef,
     name: &str,
-    spec: ResourceConfigSpec,
+    spec: &ResourceConfigSpec,
 ) -> Result<MoRef, Failure> {
     let name = checked_name(name)?;
-    let Some(parent) = world.inventory.pools.get(this) else { return Err(Failure::not_found(this)) };
+    let Some(parent) = world.inventory.pools.get(this) else {
+        return Err(Failure::not_found(this));
+    };
     let owner = parent.owner.clone();
     refuse_duplicate(world, this, &name)?;
     let mut config = pool_config();
-    merge(&mut config, &spec)?;
+    merge(&mut config, spec)?;
     let pool = world.inventory.ids.next(MoType::ResourcePool, "resgroup-");
     world.inventory.pools.insert(&pool, Pool::new(&name, this, &owner, config, &pool));
     if let Some(parent) = world.inventory.pools.get_mut(this) {
@@ -31,7 +33,9 @@ pub(super) fn create(
     world.inventory.changes.modified(this, ["resourcePool"]);
     world.inventory.announce_pools(&owner);
     let message = format!("Created resource pool {name}");
-    let draft = Draft::new("ResourcePoolCreatedEvent", message).about_entity(world, &pool).about(world, &owner);
+    let draft = Draft::new("ResourcePoolCreatedEvent", message)
+        .about_entity(world, &pool)
+        .about(world, &owner);
     let draft = draft.with_object(world, "resourcePool", &pool).with_object(world, "parent", this);
     event::post(world, &Scene::from(cx), draft);
     Ok(pool)
@@ -50,9 +54,10 @@ fn refuse_duplicate(world: &World, parent: &MoRef, name: &str) -> Result<(), Fai
 fn merge(config: &mut ResourceConfigSpec, spec: &ResourceConfigSpec) -> Result<(), Failure> {
     let check = |given: &ResourceAllocationInfo, property: &str| {
         let (reservation, limit) = (given.reservation.unwrap_or(0), given.limit.unwrap_or(-1));
-        match reservation < 0 || limit < -1 || limit >= 0 && reservation > limit {
-            true => Err(Failure::invalid_argument(property)),
-            false => Ok(()),
+        if reservation < 0 || limit < -1 || limit >= 0 && reservation > limit {
+            Err(Failure::invalid_argument(property))
+        } else {
+            Ok(())
         }
     };
     check(&spec.cpu_allocation, "spec.cpuAllocation")?;
@@ -70,7 +75,8 @@ pub(super) fn update(
     spec: Option<&ResourceConfigSpec>,
 ) -> Result<(), Failure> {
     let Some(pool) = world.inventory.pools.get(this) else { return Err(Failure::not_found(this)) };
-    let (parent, owner, mut config) = (pool.parent.clone(), pool.owner.clone(), pool.config.clone());
+    let (parent, owner, mut config) =
+        (pool.parent.clone(), pool.owner.clone(), pool.config.clone());
     let is_root = parent == owner;
     let name = name.filter(|name| !name.is_empty()).map(checked_name).transpose()?;
     if let Some(name) = name.as_deref().filter(|name| world.inventory.name(this) != Some(*name)) {
@@ -81,7 +87,10 @@ pub(super) fn update(
     }
     if let Some(spec) = spec {
         if spec.change_version.is_some() && spec.change_version != config.change_version {
-            return Err(Failure::of("ConcurrentAccess", "The resource pool has been changed since it was read."));
+            return Err(Failure::of(
+                "ConcurrentAccess",
+                "The resource pool has been changed since it was read.",
+            ));
         }
         merge(&mut config, spec)?;
         config.change_version = Some(cx.now.to_string());
@@ -95,9 +104,13 @@ pub(super) fn update(
             pool.config = config;
         }
         world.inventory.changes.modified(this, ["config", "summary.config"]);
+        world.inventory.changes.modified(&parent, ["childConfiguration"]);
         world.inventory.announce_pools(&owner);
-        let message = format!("Updated configuration for {}", world.inventory.name(this).unwrap_or_default());
-        let draft = Draft::new("ResourcePoolReconfiguredEvent", message).about_entity(world, this).about(world, &owner);
+        let message =
+            format!("Updated configuration for {}", world.inventory.name(this).unwrap_or_default());
+        let draft = Draft::new("ResourcePoolReconfiguredEvent", message)
+            .about_entity(world, this)
+            .about(world, &owner);
         let draft = draft.with_object(world, "resourcePool", this);
         event::post(world, &Scene::from(cx), draft);
     }

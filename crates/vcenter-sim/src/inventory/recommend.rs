@@ -18,7 +18,8 @@ pub(super) fn datastores(
 ) -> Result<StoragePlacementResult, Failure> {
     let selection = &spec.pod_selection_spec;
     let named = selection.storage_pod.as_ref();
-    let pod = named.or_else(|| selection.initial_vm_config.first().map(|config| &config.storage_pod));
+    let pod =
+        named.or_else(|| selection.initial_vm_config.first().map(|config| &config.storage_pod));
     let Some(pod) = pod.filter(|pod| !pod.is_null()) else {
         return Err(Failure::invalid_argument("storageSpec.podSelectionSpec.storagePod"));
     };
@@ -27,9 +28,13 @@ pub(super) fn datastores(
     }
     let Some(datastore) = roomiest(world, pod) else {
         let fault = Fault::of("StorageDrsCannotMoveManuallyPlacedVm");
-        return Err(Failure::new(fault, "The datastore cluster has no datastore that could be used."));
+        return Err(Failure::new(
+            fault,
+            "The datastore cluster has no datastore that could be used.",
+        ));
     };
-    let relocate = VirtualMachineRelocateSpec { datastore: Some(datastore.clone()), ..Default::default() };
+    let relocate =
+        VirtualMachineRelocateSpec { datastore: Some(datastore.clone()), ..Default::default() };
     let action = StoragePlacementAction {
         kind: "StoragePlacementV1".into(),
         target: Some(pod.clone()),
@@ -48,22 +53,38 @@ pub(super) fn datastores(
         action: vec![action],
         target: Some(pod.clone()),
     };
-    Ok(StoragePlacementResult { recommendations: vec![recommendation], drs_fault: None, task: None })
+    Ok(StoragePlacementResult {
+        recommendations: vec![recommendation],
+        drs_fault: None,
+        task: None,
+    })
 }
 
 /// One recommendation: the host with the most room, and the roomiest datastore that the request allows.
-pub(super) fn place_vm(world: &World, cx: &CallContext<'_>, cluster: &MoRef, spec: &Element) -> Result<Element, Failure> {
-    let Some(row) = world.inventory.computes.get(cluster) else { return Err(Failure::not_found(cluster)) };
+pub(super) fn place_vm(
+    world: &World,
+    cx: &CallContext<'_>,
+    cluster: &MoRef,
+    spec: &Element,
+) -> Result<Element, Failure> {
+    let Some(row) = world.inventory.computes.get(cluster) else {
+        return Err(Failure::not_found(cluster));
+    };
     let vm = spec.child("vm").and_then(Element::moref);
-    let demand = vm.as_ref().and_then(|vm| world.inventory.vms.get(vm)).map_or(Demand::default(), crate::vm::Vm::demand);
+    let demand = vm
+        .as_ref()
+        .and_then(|vm| world.inventory.vms.get(vm))
+        .map_or(Demand::default(), crate::vm::Vm::demand);
     let host = choose_host(&world.inventory, &row.pool, None, demand)?;
     let asked: Vec<MoRef> = spec.children_named("datastores").filter_map(Element::moref).collect();
     let free = |moref: &MoRef| {
         let capacity = world.inventory.datastores.get(moref).map_or(0, |row| row.capacity);
         world.store.free(moref, capacity)
     };
-    let visible = world.inventory.datastores.iter().filter(|(_, store)| store.hosts.contains(&host));
-    let allowed = visible.map(|(moref, _)| moref).filter(|moref| asked.is_empty() || asked.contains(moref));
+    let visible =
+        world.inventory.datastores.iter().filter(|(_, store)| store.hosts.contains(&host));
+    let allowed =
+        visible.map(|(moref, _)| moref).filter(|moref| asked.is_empty() || asked.contains(moref));
     let datastore = allowed.max_by_key(|moref| free(moref)).cloned();
     let relocate = VirtualMachineRelocateSpec {
         datastore,

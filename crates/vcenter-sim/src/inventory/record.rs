@@ -104,7 +104,10 @@ mod tests {
             .set("uplink", &true)
             .set("description", &None::<String>)
             .set("portKeys", &vec!["1".to_owned(), "2".to_owned()])
-            .record("policy", Record::of("VMwareDVSPortgroupPolicy").set("vlanOverrideAllowed", &false));
+            .record(
+                "policy",
+                Record::of("VMwareDVSPortgroupPolicy").set("vlanOverrideAllowed", &false),
+            );
         assert_eq!(record.get("uplink"), Some(Value::Bool(true)));
         assert_eq!(record.get("description"), None);
         let mut writer = Writer::default();

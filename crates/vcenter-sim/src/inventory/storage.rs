@@ -20,7 +20,6 @@ pub(crate) struct Datastore {
 pub(crate) struct Network {
     pub name: Arc<str>,
     pub parent: MoRef,
-    pub datacenter: MoRef,
     pub hosts: Vec<MoRef>,
     pub port_group: Option<PortGroup>,
 }

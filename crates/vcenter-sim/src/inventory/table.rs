@@ -61,8 +61,4 @@ impl<T> Table<T> {
     pub(crate) fn refs(&self) -> impl Iterator<Item = &MoRef> {
         self.rows.values().map(|(moref, _)| moref)
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
 }

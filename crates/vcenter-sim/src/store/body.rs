@@ -79,7 +79,10 @@ impl FileBody {
             }
         };
         if chunk.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file has become shorter",
+            ));
         }
         self.left -= chunk.len() as u64;
         Ok(Some(chunk))
@@ -90,7 +93,10 @@ impl http_body::Body for FileBody {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         Poll::Ready(self.next().map(|chunk| chunk.map(Frame::data)).transpose())
     }
 

@@ -1,7 +1,9 @@
 //! Searching datastores.
 
 use jiff::Timestamp;
-use roost_vim_wire::types::{FileInfo, FileQueryFlags, HostDatastoreBrowserSearchResults, HostDatastoreBrowserSearchSpec};
+use roost_vim_wire::types::{
+    FileInfo, FileQueryFlags, HostDatastoreBrowserSearchResults, HostDatastoreBrowserSearchSpec,
+};
 use roost_vim_wire::{Array, Element, Value};
 
 use super::file_ops::{failure, refresh};
@@ -29,7 +31,11 @@ pub(super) fn search_below(
     now: Timestamp,
 ) -> Result<Value, Failure> {
     let first = search_folder(world, folder, spec, now)?;
-    let folders = world.store.shelf(&folder.datastore).map(|shelf| shelf.folders(&folder.path)).unwrap_or_default();
+    let folders = world
+        .store
+        .shelf(&folder.datastore)
+        .map(|shelf| shelf.folders(&folder.path))
+        .unwrap_or_default();
     let mut results = vec![Value::data(first)];
     for path in folders.into_iter().skip(1) {
         let folder = FilePath::new(&folder.datastore, path);
@@ -45,7 +51,9 @@ fn search_folder(
     now: Timestamp,
 ) -> Result<HostDatastoreBrowserSearchResults, Failure> {
     refresh(world, folder, now);
-    let Some(shelf) = world.store.shelf(&folder.datastore).filter(|shelf| shelf.is_folder(&folder.path)) else {
+    let Some(shelf) =
+        world.store.shelf(&folder.datastore).filter(|shelf| shelf.is_folder(&folder.path))
+    else {
         return Err(failure(world, folder, &FileError::NotFound));
     };
     let mut file = find(shelf, &folder.path, spec);
@@ -67,10 +75,15 @@ fn find(shelf: &Shelf, folder: &str, spec: &HostDatastoreBrowserSearchSpec) -> V
         spec.match_pattern.is_empty()
             || spec.match_pattern.iter().any(|pattern| matches(&fold(pattern), &fold(name)))
     };
-    let fits_kind = |class: &str| spec.query.is_empty() || spec.query.iter().any(|query| asks_for(query, class));
+    let fits_kind = |class: &str| {
+        spec.query.is_empty() || spec.query.iter().any(|query| asks_for(query, class))
+    };
     let rows = shelf.list(folder).filter(|(name, _)| fits_name(name));
     let typed = rows.map(|(name, entry)| (class_of(name, entry), name, entry));
-    typed.filter(|(class, ..)| fits_kind(class)).map(|(class, name, entry)| info(class, name, entry, &details)).collect()
+    typed
+        .filter(|(class, ..)| fits_kind(class))
+        .map(|(class, name, entry)| info(class, name, entry, &details))
+        .collect()
 }
 
 fn info(class: &'static str, name: &str, entry: &Entry, details: &FileQueryFlags) -> FileInfo {

@@ -2,7 +2,7 @@ use roost_vim_wire::types::HostDatastoreBrowserSearchSpec;
 use roost_vim_wire::{MoRef, Request};
 
 use super::file_ops::{copy_file, delete, locate, make_directory, move_file};
-use super::{browse, Content};
+use super::{Content, browse};
 use crate::call::{CallContext, CallResult, Failure};
 use crate::model::calls;
 use crate::task::{Job, submit};
@@ -10,7 +10,12 @@ use crate::vm::FilePath;
 use crate::world::World;
 
 /// The methods of file manager, datastore browsers and virtual disk manager.
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     calls! { request;
         MakeDirectory => |call| {
             let file = locate(world, &call.name, call.datacenter.as_ref())?;
@@ -73,12 +78,17 @@ fn submit_search(
     method: &'static str,
     search: Search,
 ) -> Result<MoRef, Failure> {
-    let datastore = world.inventory.datastore_of_browser(browser).ok_or_else(|| Failure::not_found(browser))?;
+    let datastore =
+        world.inventory.datastore_of_browser(browser).ok_or_else(|| Failure::not_found(browser))?;
     let datacenter = world.inventory.datacenter_of(&datastore);
     let folder = locate(world, path, datacenter.as_ref())?;
     let takes = cx.handle.options.timings.file.draw(&mut world.random);
     let job = Job::on(method, &datastore).without_hold();
-    Ok(submit(world, cx, job.then(takes, move |world, run| search(world, &folder, &spec, run.now).map(Some))))
+    Ok(submit(
+        world,
+        cx,
+        job.then(takes, move |world, run| search(world, &folder, &spec, run.now).map(Some)),
+    ))
 }
 
 fn size_of(world: &World, file: &FilePath) -> i64 {

@@ -11,7 +11,11 @@ use crate::vm::{FilePath, Power, Vm};
 use crate::world::World;
 
 /// The file that `[datastore] path` names in a datacenter.
-pub(crate) fn locate(world: &World, text: &str, datacenter: Option<&MoRef>) -> Result<FilePath, Failure> {
+pub(crate) fn locate(
+    world: &World,
+    text: &str,
+    datacenter: Option<&MoRef>,
+) -> Result<FilePath, Failure> {
     let Some((name, path)) = parse_datastore_path(text) else {
         let fault = Fault::of("InvalidDatastorePath").with("datastorePath", &text.to_owned());
         return Err(Failure::new(fault, format!("Invalid datastore path '{text}'.")));
@@ -21,7 +25,9 @@ pub(crate) fn locate(world: &World, text: &str, datacenter: Option<&MoRef>) -> R
         return Err(Failure::new(fault, format!("The datastore '{name}' does not exist.")));
     };
     if world.inventory.datastores.get(&datastore).is_some_and(|row| !row.accessible) {
-        let fault = Fault::of("InaccessibleDatastore").with("datastore", &datastore).with("name", &name.to_owned());
+        let fault = Fault::of("InaccessibleDatastore")
+            .with("datastore", &datastore)
+            .with("name", &name.to_owned());
         return Err(Failure::new(fault, format!("The datastore '{name}' is not accessible.")));
     }
     Ok(FilePath::new(&datastore, path))
@@ -36,8 +42,12 @@ pub(crate) fn file_fault(world: &World, class: &str, file: &FilePath, message: &
 pub(crate) fn failure(world: &World, file: &FilePath, error: &FileError) -> Failure {
     match error {
         FileError::NotFound => file_fault(world, "FileNotFound", file, "File not found:"),
-        FileError::Exists => file_fault(world, "FileAlreadyExists", file, "The file already exists:"),
-        FileError::Io(source) => file_fault(world, "CannotAccessFile", file, &format!("{error}: {source}:")),
+        FileError::Exists => {
+            file_fault(world, "FileAlreadyExists", file, "The file already exists:")
+        }
+        FileError::Io(source) => {
+            file_fault(world, "CannotAccessFile", file, &format!("{error}: {source}:"))
+        }
     }
 }
 
@@ -64,24 +74,37 @@ pub(crate) fn need_unlocked(world: &World, file: &FilePath) -> Result<(), Failur
     let has_open = |vm: &Vm| {
         let disks = vm.config.disks().flat_map(|disk| disk.file.chain());
         let mut disk_files = disks.filter(|link| link.path.datastore == file.datastore);
-        let mut media = vm.config.devices.iter().filter(|device| device.base.is_cdrom() && device.is_connected());
+        let mut media = vm
+            .config
+            .devices
+            .iter()
+            .filter(|device| device.base.is_cdrom() && device.is_connected());
         vm.home.datastore == file.datastore && is_it(&vm.home.path)
             || disk_files.any(|link| is_it(&link.path.path))
             || media.any(|device| {
-                let name = device.base.backing.as_ref().and_then(|backing| backing.file_name.as_deref());
+                let name =
+                    device.base.backing.as_ref().and_then(|backing| backing.file_name.as_deref());
                 name.is_some_and(|name| name == text || name.starts_with(&text_below))
             })
     };
     let mut running = world.inventory.vms.iter().filter(|(_, vm)| vm.power != Power::Off);
-    match running.any(|(_, vm)| has_open(vm)) {
-        true => Err(file_fault(world, "FileLocked", file, "Unable to access file since it is locked:")),
-        false => Ok(()),
+    if running.any(|(_, vm)| has_open(vm)) {
+        Err(file_fault(world, "FileLocked", file, "Unable to access file since it is locked:"))
+    } else {
+        Ok(())
     }
 }
 
-pub(crate) fn make_directory(world: &mut World, file: &FilePath, with_parents: bool, now: Timestamp) -> Result<(), Failure> {
+pub(crate) fn make_directory(
+    world: &mut World,
+    file: &FilePath,
+    with_parents: bool,
+    now: Timestamp,
+) -> Result<(), Failure> {
     refresh(world, file, now);
-    let Some(shelf) = world.store.shelf_mut(&file.datastore) else { return Err(Failure::not_found(&file.datastore)) };
+    let Some(shelf) = world.store.shelf_mut(&file.datastore) else {
+        return Err(Failure::not_found(&file.datastore));
+    };
     let made = shelf.make_folder(&file.path, with_parents, now);
     made.map_err(|error| failure(world, file, &error))
 }
@@ -89,7 +112,9 @@ pub(crate) fn make_directory(world: &mut World, file: &FilePath, with_parents: b
 pub(crate) fn delete(world: &mut World, file: &FilePath, now: Timestamp) -> Result<(), Failure> {
     refresh(world, file, now);
     need_unlocked(world, file)?;
-    let Some(shelf) = world.store.shelf_mut(&file.datastore) else { return Err(Failure::not_found(&file.datastore)) };
+    let Some(shelf) = world.store.shelf_mut(&file.datastore) else {
+        return Err(Failure::not_found(&file.datastore));
+    };
     let removed = shelf.remove(&file.path);
     removed.map_err(|error| failure(world, file, &error))?;
     announce_space(world, &file.datastore);
@@ -97,11 +122,19 @@ pub(crate) fn delete(world: &mut World, file: &FilePath, now: Timestamp) -> Resu
 }
 
 /// Moves a file or a directory, also to another datastore.
-pub(crate) fn move_file(world: &mut World, from: &FilePath, to: &FilePath, force: bool, now: Timestamp) -> Result<(), Failure> {
+pub(crate) fn move_file(
+    world: &mut World,
+    from: &FilePath,
+    to: &FilePath,
+    force: bool,
+    now: Timestamp,
+) -> Result<(), Failure> {
     refresh(world, from, now);
     refresh(world, to, now);
     need_unlocked(world, from)?;
-    let exists = |file: &FilePath| world.store.shelf(&file.datastore).is_some_and(|shelf| shelf.get(&file.path).is_some());
+    let exists = |file: &FilePath| {
+        world.store.shelf(&file.datastore).is_some_and(|shelf| shelf.get(&file.path).is_some())
+    };
     if !exists(from) {
         return Err(failure(world, from, &FileError::NotFound));
     }
@@ -109,13 +142,19 @@ pub(crate) fn move_file(world: &mut World, from: &FilePath, to: &FilePath, force
         return Ok(());
     }
     check_target(world, to, force)?;
-    let paths = [from, to].map(|file| world.store.shelf(&file.datastore).and_then(|shelf| shelf.real_path(&file.path)));
+    let paths = [from, to].map(|file| {
+        world.store.shelf(&file.datastore).and_then(|shelf| shelf.real_path(&file.path))
+    });
     if let [Some(source), Some(target)] = paths
         && source.exists()
     {
         std::fs::rename(source, target).map_err(|error| failure(world, from, &error.into()))?;
     }
-    let taken = world.store.shelf_mut(&from.datastore).map(|shelf| shelf.take_out(&from.path)).unwrap_or_default();
+    let taken = world
+        .store
+        .shelf_mut(&from.datastore)
+        .map(|shelf| shelf.take_out(&from.path))
+        .unwrap_or_default();
     if let Some(shelf) = world.store.shelf_mut(&to.datastore) {
         shelf.put_back(&to.path, taken);
     }
@@ -126,16 +165,25 @@ pub(crate) fn move_file(world: &mut World, from: &FilePath, to: &FilePath, force
 }
 
 /// Copies a file. Disk files of VMs are copied as what they are: a size.
-pub(crate) fn copy_file(world: &mut World, from: &FilePath, to: &FilePath, force: bool, now: Timestamp) -> Result<(), Failure> {
+pub(crate) fn copy_file(
+    world: &mut World,
+    from: &FilePath,
+    to: &FilePath,
+    force: bool,
+    now: Timestamp,
+) -> Result<(), Failure> {
     refresh(world, from, now);
     refresh(world, to, now);
-    let source = world.store.shelf(&from.datastore).and_then(|shelf| shelf.get(&from.path)).cloned();
+    let source =
+        world.store.shelf(&from.datastore).and_then(|shelf| shelf.get(&from.path)).cloned();
     let Some(entry) = source.filter(|entry| !entry.content.is_folder()) else {
         return Err(failure(world, from, &FileError::NotFound));
     };
     need_space(world, to, entry.content.size())?;
     check_target(world, to, force)?;
-    let paths = [from, to].map(|file| world.store.shelf(&file.datastore).and_then(|shelf| shelf.real_path(&file.path)));
+    let paths = [from, to].map(|file| {
+        world.store.shelf(&file.datastore).and_then(|shelf| shelf.real_path(&file.path))
+    });
     if let (Content::Disk(_), [Some(source), Some(target)]) = (&entry.content, paths) {
         std::fs::copy(source, target).map_err(|error| failure(world, to, &error.into()))?;
     }
@@ -147,8 +195,15 @@ pub(crate) fn copy_file(world: &mut World, from: &FilePath, to: &FilePath, force
 }
 
 /// Puts a whole file on its datastore, with the directories above it.
-pub(crate) fn put_file(world: &mut World, file: &FilePath, content: Bytes, now: Timestamp) -> Result<(), FileError> {
-    let Some(shelf) = world.store.shelf_mut(&file.datastore) else { return Err(FileError::NotFound) };
+pub(crate) fn put_file(
+    world: &mut World,
+    file: &FilePath,
+    content: Bytes,
+    now: Timestamp,
+) -> Result<(), FileError> {
+    let Some(shelf) = world.store.shelf_mut(&file.datastore) else {
+        return Err(FileError::NotFound);
+    };
     let above = parent(&file.path);
     if !above.is_empty() {
         shelf.make_folder(above, true, now)?;
@@ -167,7 +222,9 @@ pub(crate) fn put_file(world: &mut World, file: &FilePath, content: Bytes, now: 
 
 /// The target's directory must be there, and the target itself must not unless it may be replaced.
 fn check_target(world: &mut World, to: &FilePath, force: bool) -> Result<(), Failure> {
-    let Some(shelf) = world.store.shelf(&to.datastore) else { return Err(Failure::not_found(&to.datastore)) };
+    let Some(shelf) = world.store.shelf(&to.datastore) else {
+        return Err(Failure::not_found(&to.datastore));
+    };
     if !shelf.is_folder(parent(&to.path)) {
         return Err(failure(world, to, &FileError::NotFound));
     }
@@ -178,7 +235,8 @@ fn check_target(world: &mut World, to: &FilePath, force: bool) -> Result<(), Fai
         return Err(failure(world, to, &FileError::Exists));
     }
     need_unlocked(world, to)?;
-    let removed = world.store.shelf_mut(&to.datastore).map_or(Ok(()), |shelf| shelf.remove(&to.path));
+    let removed =
+        world.store.shelf_mut(&to.datastore).map_or(Ok(()), |shelf| shelf.remove(&to.path));
     removed.map_err(|error| failure(world, to, &error))
 }
 

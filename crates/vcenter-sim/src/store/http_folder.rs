@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
 use roost_vim_wire::MoRef;
@@ -21,7 +22,9 @@ use crate::world::{Handle, World};
 
 /// `/folder/<path>?dcPath=..&dsName=..`: the door has checked that the caller may.
 pub(crate) async fn folder(handle: &Handle, user: &str, request: Request<Body>) -> Response<Body> {
-    let Some(file) = handle.with(|world| locate(world, &request)) else { return status(StatusCode::NOT_FOUND) };
+    let Some(file) = handle.with(|world| locate(world, &request)) else {
+        return status(StatusCode::NOT_FOUND);
+    };
     tracing::debug!(method = %request.method(), path = %file.path, user, "a datastore file is asked for");
     match *request.method() {
         Method::GET => read(handle, &file, request.headers(), true),
@@ -48,7 +51,8 @@ fn locate(world: &mut World, request: &Request<Body>) -> Option<FilePath> {
         Some(None) if world.product == crate::options::Product::VirtualCenter => return None,
         _ => None,
     };
-    let datastore = world.inventory.datastore_named(&parameter(query, "dsName")?, datacenter.as_ref())?;
+    let datastore =
+        world.inventory.datastore_named(&parameter(query, "dsName")?, datacenter.as_ref())?;
     accessible(world, &datastore).then(|| FilePath::new(&datastore, path))
 }
 
@@ -83,7 +87,9 @@ fn read(handle: &Handle, file: &FilePath, headers: &HeaderMap, with_body: bool) 
     let body = match (content, real) {
         _ if !with_body => Ok(Body::default()),
         (Content::Memory(chunks), _) => Ok(FileBody::of_chunks(&chunks, offset, length).boxed()),
-        (Content::Disk(_), Some(path)) => FileBody::of_file(&path, offset, length).map(FileBody::boxed),
+        (Content::Disk(_), Some(path)) => {
+            FileBody::of_file(&path, offset, length).map(FileBody::boxed)
+        }
         _ => Ok(FileBody::zeros(length).boxed()),
     };
     let Ok(body) = body else { return status(StatusCode::NOT_FOUND) };
@@ -105,7 +111,7 @@ fn read(handle: &Handle, file: &FilePath, headers: &HeaderMap, with_body: bool) 
 fn parse_range(range: &str, size: u64) -> Option<(u64, u64)> {
     let (from, to) = range.strip_prefix("bytes=")?.split_once('-')?;
     let (first, last) = match (from, to) {
-        ("", count) => (size.checked_sub(count.parse().ok()?).unwrap_or(0), size.checked_sub(1)?),
+        ("", count) => (size.saturating_sub(count.parse().ok()?), size.checked_sub(1)?),
         (from, "") => (from.parse().ok()?, size.checked_sub(1)?),
         (from, to) => (from.parse().ok()?, to.parse::<u64>().ok()?.min(size.checked_sub(1)?)),
     };
@@ -152,7 +158,12 @@ impl Sink {
 }
 
 /// Whether a file may be written, and where to.
-fn prepare(world: &mut World, file: &FilePath, size: i64, now: jiff::Timestamp) -> Result<Option<PathBuf>, StatusCode> {
+fn prepare(
+    world: &mut World,
+    file: &FilePath,
+    size: i64,
+    now: jiff::Timestamp,
+) -> Result<Option<PathBuf>, StatusCode> {
     refresh(world, file, now);
     let row = world.inventory.datastores.get(&file.datastore).ok_or(StatusCode::NOT_FOUND)?;
     let capacity = row.capacity;
@@ -173,7 +184,10 @@ fn prepare(world: &mut World, file: &FilePath, size: i64, now: jiff::Timestamp) 
 }
 
 async fn write(handle: &Handle, file: &FilePath, request: Request<Body>) -> Response<Body> {
-    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let in_header =
+        request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let in_body = request.body().size_hint().exact().and_then(|length| i64::try_from(length).ok());
+    let announced = in_header.or(in_body);
     let now = handle.now();
     let target = match handle.with(|world| prepare(world, file, announced.unwrap_or(0), now)) {
         Ok(target) => target,
@@ -186,7 +200,9 @@ async fn write(handle: &Handle, file: &FilePath, request: Request<Body>) -> Resp
     match written {
         Ok(true) => status(StatusCode::CREATED),
         Ok(false) => status(StatusCode::OK),
-        Err(error) if error.kind() == io::ErrorKind::StorageFull => status(StatusCode::INSUFFICIENT_STORAGE),
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+            status(StatusCode::INSUFFICIENT_STORAGE)
+        }
         Err(error) => {
             tracing::warn!(%error, path = %file.path, "an upload broke off");
             status(StatusCode::INTERNAL_SERVER_ERROR)
@@ -195,19 +211,26 @@ async fn write(handle: &Handle, file: &FilePath, request: Request<Body>) -> Resp
 }
 
 /// Takes the body in. An upload that breaks off leaves what had arrived, as on a real server. Returns whether the file is new.
-async fn receive(handle: &Handle, file: &FilePath, mut body: Body, mut sink: Sink) -> io::Result<bool> {
+async fn receive(
+    handle: &Handle,
+    file: &FilePath,
+    mut body: Body,
+    mut sink: Sink,
+) -> io::Result<bool> {
     let mut broken = None;
     let mut size = 0_i64;
     let free = handle.with(|world| {
-        let capacity = world.inventory.datastores.get(&file.datastore).map_or(0, |row| row.capacity);
+        let capacity =
+            world.inventory.datastores.get(&file.datastore).map_or(0, |row| row.capacity);
         world.store.free(&file.datastore, capacity)
     });
     while let Some(frame) = body.frame().await {
         match frame.map(http_body::Frame::into_data) {
             Ok(Ok(chunk)) => {
-                size += chunk.len() as i64;
+                size = size.saturating_add_unsigned(chunk.len() as u64);
                 if size > free {
-                    broken = Some(io::Error::new(io::ErrorKind::StorageFull, "the datastore is full"));
+                    broken =
+                        Some(io::Error::new(io::ErrorKind::StorageFull, "the datastore is full"));
                     break;
                 }
                 sink.write(chunk)?;

@@ -19,14 +19,15 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
 
+pub(crate) use crate::guest::guest_file;
 pub(crate) use call::call;
 pub(crate) use file_ops::{file_fault, locate, need_space, need_unlocked, put_file};
-pub(crate) use crate::guest::guest_file;
 pub(crate) use http_folder::{folder, parameter, status};
 pub(crate) use path::{clean_path, matches, parse_datastore_path};
 pub(crate) use shelf::{Content, Entry, FileError, Shelf};
 pub(crate) use vm_files::{
-    add_disk_file, add_vm_files, disk_bytes, free_directory, remove_disk_file, remove_vm_files, resize_disk_file,
+    add_disk_file, add_vm_files, disk_bytes, free_directory, remove_disk_file, remove_vm_files,
+    resize_disk_file,
 };
 
 use crate::options::Options;

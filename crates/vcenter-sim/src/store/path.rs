@@ -24,13 +24,10 @@ pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
-}
-
 /// Whether a name fits a pattern with `*` and `?`.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut in_name, mut star) = (0, 0, None);
     while in_name < name.len() {
         if at < pattern.len() && (pattern[at] == '?' || pattern[at] == name[in_name]) {
@@ -54,7 +51,10 @@ mod tests {
 
     #[test]
     fn datastore_paths_are_cleaned_and_cannot_leave_the_datastore() {
-        assert_eq!(parse_datastore_path("[LocalDS_0] iso//a/./b.iso"), Some(("LocalDS_0", "iso/a/b.iso".into())));
+        assert_eq!(
+            parse_datastore_path("[LocalDS_0] iso//a/./b.iso"),
+            Some(("LocalDS_0", "iso/a/b.iso".into()))
+        );
         assert_eq!(parse_datastore_path("[LocalDS_0]"), Some(("LocalDS_0", String::new())));
         assert_eq!(parse_datastore_path("LocalDS_0 x"), None);
         assert_eq!(parse_datastore_path("[ds] a/../../etc"), None);

@@ -39,7 +39,9 @@ impl Content {
         match self {
             Self::Folder => 0,
             Self::Hollow(size) | Self::Disk(size) => *size,
-            Self::Memory(chunks) => chunks.iter().map(|chunk| chunk.len() as i64).sum(),
+            Self::Memory(chunks) => chunks
+                .iter()
+                .fold(0_i64, |size, chunk| size.saturating_add_unsigned(chunk.len() as u64)),
         }
     }
 
@@ -91,23 +93,22 @@ impl Shelf {
     }
 
     /// What is directly in a folder, by name.
-    pub(crate) fn list<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+    pub(crate) fn list<'a>(
+        &'a self,
+        folder: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let mut next = Some(prefix.clone());
         std::iter::from_fn(move || {
             let (path, entry) = self.entries.range::<str, _>(from(next.as_deref()?)).next()?;
             let name = path.strip_prefix(&*prefix)?;
-            match name.split_once('/') {
+            if let Some((step, _)) = name.split_once('/') {
                 // Something deeper: its folder came before it, so go on behind all of it. '0' is the character after '/'.
-                Some((step, _)) => {
-                    next = Some(format!("{prefix}{step}0"));
-                    Some(None)
-                }
-                None => {
-                    next = Some(format!("{path}\0"));
-                    Some(Some((name, entry)))
-                }
+                next = Some(format!("{prefix}{step}0"));
+                return Some(None);
             }
+            next = Some(format!("{path}\0"));
+            Some(Some((name, entry)))
         })
         .flatten()
     }
@@ -115,7 +116,8 @@ impl Shelf {
     /// Everything below a folder.
     fn below<'a>(&'a self, folder: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let range = self.entries.range::<str, _>(from(&prefix)).map(|(path, entry)| (&**path, entry));
+        let range =
+            self.entries.range::<str, _>(from(&prefix)).map(|(path, entry)| (&**path, entry));
         range.take_while(move |(path, _)| path.starts_with(&prefix)).collect::<Vec<_>>().into_iter()
     }
 
@@ -137,9 +139,18 @@ impl Shelf {
         }
     }
 
-    pub(crate) fn make_folder(&mut self, path: &str, with_parents: bool, now: Timestamp) -> Result<(), FileError> {
+    pub(crate) fn make_folder(
+        &mut self,
+        path: &str,
+        with_parents: bool,
+        now: Timestamp,
+    ) -> Result<(), FileError> {
         if path.is_empty() || self.get(path).is_some() {
-            return if with_parents && self.is_folder(path) { Ok(()) } else { Err(FileError::Exists) };
+            return if with_parents && self.is_folder(path) {
+                Ok(())
+            } else {
+                Err(FileError::Exists)
+            };
         }
         let above = parent(path).to_owned();
         if !self.is_folder(&above) {
@@ -163,9 +174,14 @@ impl Shelf {
         if let Some(real) = self.real_path(path)
             && let Ok(kind) = std::fs::symlink_metadata(&real)
         {
-            if kind.is_dir() { std::fs::remove_dir_all(&real)? } else { std::fs::remove_file(&real)? }
+            if kind.is_dir() {
+                std::fs::remove_dir_all(&real)?;
+            } else {
+                std::fs::remove_file(&real)?;
+            }
         }
-        let doomed: Vec<Box<str>> = self.below(path).map(|(path, _)| path.into()).chain([path.into()]).collect();
+        let doomed: Vec<Box<str>> =
+            self.below(path).map(|(path, _)| path.into()).chain([path.into()]).collect();
         for path in doomed {
             if let Some(entry) = self.entries.remove(&path) {
                 self.used -= entry.content.size();
@@ -203,7 +219,9 @@ impl Shelf {
             .list(folder)
             .map(|(name, entry)| (name.to_owned(), matches!(entry.content, Content::Disk(_))))
             .collect();
-        let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        let at = |name: &str| {
+            if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+        };
         for (name, is_on_disk) in &known {
             if *is_on_disk && !found.iter().any(|(other, _)| other == name) {
                 let gone = self.entries.remove(at(name).as_str());
@@ -250,7 +268,13 @@ mod tests {
         for folder in ["iso", "iso/a", "vm1", "vm10"] {
             shelf.make_folder(folder, false, now).unwrap();
         }
-        for (file, size) in [("iso/a/x.iso", 7), ("vm1/vm1.vmx", 2), ("vm10/vm10.vmx", 3), ("top.txt", 1), ("vm1-b", 5)] {
+        for (file, size) in [
+            ("iso/a/x.iso", 7),
+            ("vm1/vm1.vmx", 2),
+            ("vm10/vm10.vmx", 3),
+            ("top.txt", 1),
+            ("vm1-b", 5),
+        ] {
             shelf.put(file, Content::Hollow(size), now);
         }
         shelf

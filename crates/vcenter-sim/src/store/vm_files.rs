@@ -45,7 +45,12 @@ pub(crate) fn disk_bytes(file: &DiskFile, capacity_kb: i64) -> i64 {
 }
 
 /// A thick disk takes its new size at once; a thin one grows when it is written.
-pub(crate) fn resize_disk_file(world: &mut World, file: &DiskFile, capacity_kb: i64, now: Timestamp) {
+pub(crate) fn resize_disk_file(
+    world: &mut World,
+    file: &DiskFile,
+    capacity_kb: i64,
+    now: Timestamp,
+) {
     if file.thin || file.parent.is_some() {
         return;
     }
@@ -70,11 +75,17 @@ pub(crate) fn remove_vm_files(world: &mut World, vm: &Vm) {
     let own: Vec<FilePath> = vm
         .config
         .disks()
-        .chain(vm.snapshots.iter().flat_map(|all| &all.list).flat_map(|snapshot| snapshot.config.disks()))
+        .chain(
+            vm.snapshots
+                .iter()
+                .flat_map(|all| &all.list)
+                .flat_map(|snapshot| snapshot.config.disks()),
+        )
         .flat_map(|disk| disk.file.chain().map(|file| file.path.clone()).collect::<Vec<_>>())
         .collect();
     for path in own {
-        let is_shared = path.datastore != vm.home.datastore || !path.path.starts_with(&format!("{directory}/"));
+        let is_shared =
+            path.datastore != vm.home.datastore || !path.path.starts_with(&format!("{directory}/"));
         if is_shared && is_used(world, &path) {
             continue;
         }
@@ -84,7 +95,8 @@ pub(crate) fn remove_vm_files(world: &mut World, vm: &Vm) {
         touched.push(path.datastore);
     }
     if let Some(shelf) = world.store.shelf_mut(&vm.home.datastore) {
-        let hollow = shelf.list(&directory).filter(|(_, entry)| matches!(entry.content, Content::Hollow(_)));
+        let hollow =
+            shelf.list(&directory).filter(|(_, entry)| matches!(entry.content, Content::Hollow(_)));
         let doomed: Vec<String> = hollow.map(|(name, _)| format!("{directory}/{name}")).collect();
         for path in doomed {
             let _ = shelf.remove(&path);
@@ -103,7 +115,11 @@ pub(crate) fn remove_vm_files(world: &mut World, vm: &Vm) {
 /// Whether a disk of any VM, or of a snapshot of one, stands on this file.
 fn is_used(world: &World, path: &FilePath) -> bool {
     let uses = |vm: &Vm| {
-        let snapshots = vm.snapshots.iter().flat_map(|all| &all.list).flat_map(|snapshot| snapshot.config.disks());
+        let snapshots = vm
+            .snapshots
+            .iter()
+            .flat_map(|all| &all.list)
+            .flat_map(|snapshot| snapshot.config.disks());
         vm.config.disks().chain(snapshots).any(|disk| disk.file.uses(path))
     };
     world.inventory.vms.iter().any(|(_, vm)| uses(vm))

@@ -6,7 +6,12 @@ use crate::task::{collector, run};
 use crate::world::World;
 
 /// The methods of tasks and of the task manager.
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     calls! { request;
         CancelTask => |_| run::cancel(world, cx.handle, this),
         CreateCollectorForTasks => |call| collector::create(world, cx, &call.filter),

@@ -39,12 +39,20 @@ impl Collectors {
 
     /// The collectors that are gone with their session.
     pub(super) fn end_session(&mut self, session: &str) -> Vec<MoRef> {
-        self.0.extract_if(.., |collector| collector.session == session).map(|collector| collector.moref).collect()
+        self.0
+            .extract_if(.., |collector| collector.session == session)
+            .map(|collector| collector.moref)
+            .collect()
     }
 }
 
-pub(super) fn create(world: &mut World, cx: &CallContext<'_>, filter: &Element) -> Result<MoRef, Failure> {
-    let open = world.tasks.collectors.0.iter().filter(|collector| collector.session == cx.session).count();
+pub(super) fn create(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    filter: &Element,
+) -> Result<MoRef, Failure> {
+    let open =
+        world.tasks.collectors.0.iter().filter(|collector| collector.session == cx.session).count();
     if open >= MAX_COLLECTORS {
         return Err(too_many_collectors("task"));
     }
@@ -60,15 +68,21 @@ pub(super) fn create(world: &mut World, cx: &CallContext<'_>, filter: &Element) 
     Ok(moref)
 }
 
-pub(super) fn read(world: &mut World, collector: &MoRef, count: i32) -> Result<Vec<TaskInfo>, Failure> {
+pub(super) fn read(
+    world: &mut World,
+    collector: &MoRef,
+    count: i32,
+) -> Result<Vec<TaskInfo>, Failure> {
     let count = checked_count(count)?;
     let (filter, from) = match world.tasks.collectors.get_mut(collector) {
         Some(found) => (found.filter.clone(), found.cursor),
         None => return Err(Failure::not_found(collector)),
     };
-    let matching = world.tasks.tasks.range(from..).filter(|(_, task)| fits(world, &filter, task));
-    let found: Vec<(u64, TaskInfo)> = matching.take(count).map(|(serial, task)| (*serial, task.info())).collect();
-    if let (Some((last, _)), Some(row)) = (found.last(), world.tasks.collectors.get_mut(collector)) {
+    let matching = world.tasks.all.range(from..).filter(|(_, task)| fits(world, &filter, task));
+    let found: Vec<(u64, TaskInfo)> =
+        matching.take(count).map(|(serial, task)| (*serial, task.info())).collect();
+    if let (Some((last, _)), Some(row)) = (found.last(), world.tasks.collectors.get_mut(collector))
+    {
         row.cursor = last + 1;
     }
     Ok(found.into_iter().map(|(_, info)| info).collect())
@@ -77,14 +91,20 @@ pub(super) fn read(world: &mut World, collector: &MoRef, count: i32) -> Result<V
 /// Moves the cursor to the oldest task or behind the newest.
 pub(crate) fn seek(world: &mut World, collector: &MoRef, to_oldest: bool) -> Result<(), Failure> {
     let next = world.tasks.next;
-    let row = world.tasks.collectors.get_mut(collector).ok_or_else(|| Failure::not_found(collector))?;
+    let row =
+        world.tasks.collectors.get_mut(collector).ok_or_else(|| Failure::not_found(collector))?;
     row.cursor = if to_oldest { 0 } else { next };
     Ok(())
 }
 
-pub(crate) fn set_page_size(world: &mut World, collector: &MoRef, count: i32) -> Result<(), Failure> {
+pub(crate) fn set_page_size(
+    world: &mut World,
+    collector: &MoRef,
+    count: i32,
+) -> Result<(), Failure> {
     let count = checked_count(count)?;
-    let row = world.tasks.collectors.get_mut(collector).ok_or_else(|| Failure::not_found(collector))?;
+    let row =
+        world.tasks.collectors.get_mut(collector).ok_or_else(|| Failure::not_found(collector))?;
     row.page_size = count;
     world.inventory.changes.modified(collector, ["latestPage"]);
     Ok(())
@@ -97,15 +117,23 @@ pub(crate) fn destroy(world: &mut World, collector: &MoRef) {
 
 impl Tasks {
     #[expect(clippy::option_option, reason = "the inner one is an unset property")]
-    pub(crate) fn collector_property(&self, world: &World, collector: &MoRef, path: &str) -> Option<Option<Value>> {
+    pub(crate) fn collector_property(
+        &self,
+        world: &World,
+        collector: &MoRef,
+        path: &str,
+    ) -> Option<Option<Value>> {
         let row = self.collectors.0.iter().find(|row| row.moref == *collector)?;
         match path {
             "latestPage" => {
-                let newest = self.tasks.values().rev().filter(|task| fits(world, &row.filter, task));
-                let items = newest.take(row.page_size).filter_map(|task| task.info().to_value()).collect();
+                let newest = self.all.values().rev().filter(|task| fits(world, &row.filter, task));
+                let items =
+                    newest.take(row.page_size).filter_map(|task| task.info().to_value()).collect();
                 Some(Some(Value::Array(Array::new("TaskInfo", items))))
             }
-            "filter" => Some(Some(Value::Other(Box::new(row.filter.clone().typed("TaskFilterSpec"))))),
+            "filter" => {
+                Some(Some(Value::Other(Box::new(row.filter.clone().typed("TaskFilterSpec")))))
+            }
             _ => None,
         }
     }

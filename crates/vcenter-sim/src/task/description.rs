@@ -33,7 +33,10 @@ const STATES: &[(&str, &str)] =
 pub(crate) fn description() -> Value {
     let described = |table: &[(&str, &str)]| {
         let all = table.iter().map(|(key, label)| {
-            Record::of("ElementDescription").text("label", label).text("summary", label).text("key", key)
+            Record::of("ElementDescription")
+                .text("label", label)
+                .text("summary", label)
+                .text("key", key)
         });
         all.collect()
     };

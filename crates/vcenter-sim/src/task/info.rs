@@ -25,7 +25,10 @@ impl Task {
             error,
             result,
             progress: self.progress,
-            reason: TaskReason { user_name: Some(self.user.as_ref().into()), ..TaskReason::of("TaskReasonUser") },
+            reason: TaskReason {
+                user_name: Some(self.user.as_ref().into()),
+                ..TaskReason::of("TaskReasonUser")
+            },
             queue_time: self.queued,
             start_time: self.started,
             complete_time: self.completed,

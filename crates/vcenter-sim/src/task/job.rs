@@ -100,7 +100,11 @@ impl Job {
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.steps.len();
-        f.debug_struct("Job").field("method", &self.method).field("entity", &self.entity).field("steps", &steps).finish()
+        f.debug_struct("Job")
+            .field("method", &self.method)
+            .field("entity", &self.entity)
+            .field("steps", &steps)
+            .finish_non_exhaustive()
     }
 }
 

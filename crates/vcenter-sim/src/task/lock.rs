@@ -37,7 +37,10 @@ impl Locks {
     /// The task that keeps another from this object.
     pub(crate) fn in_the_way(&self, obj: &MoRef, hold: Hold) -> Option<&MoRef> {
         let holders = self.held.get(obj)?;
-        holders.iter().find(|(_, held)| *held == Hold::Exclusive || hold == Hold::Exclusive).map(|(task, _)| task)
+        holders
+            .iter()
+            .find(|(_, held)| *held == Hold::Exclusive || hold == Hold::Exclusive)
+            .map(|(task, _)| task)
     }
 
     pub(crate) fn release(&mut self, task: &MoRef) {

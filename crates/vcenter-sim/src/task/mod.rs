@@ -36,7 +36,7 @@ const RETAINED: usize = 200;
 
 #[derive(Debug)]
 pub(crate) struct Tasks {
-    tasks: BTreeMap<u64, Task>,
+    all: BTreeMap<u64, Task>,
     serials: HashMap<Arc<str>, u64>,
     next: u64,
     of_entity: HashMap<MoRef, Vec<u64>>,
@@ -95,7 +95,7 @@ impl State {
 impl Tasks {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
-            tasks: BTreeMap::new(),
+            all: BTreeMap::new(),
             serials: HashMap::new(),
             next: 0,
             of_entity: HashMap::new(),
@@ -109,17 +109,17 @@ impl Tasks {
     }
 
     fn get(&self, moref: &MoRef) -> Option<&Task> {
-        self.tasks.get(self.serials.get(&moref.id)?)
+        self.all.get(self.serials.get(&moref.id)?)
     }
 
     /// The tasks that `TaskManager.recentTask` lists: those under way, and those that finished lately.
     pub(crate) fn recent(&self) -> impl Iterator<Item = &MoRef> {
-        self.tasks.values().map(|task| &task.moref)
+        self.all.values().map(|task| &task.moref)
     }
 
     pub(crate) fn recent_of(&self, entity: &MoRef) -> impl Iterator<Item = &MoRef> {
         let serials = self.of_entity.get(entity).into_iter().flatten();
-        serials.filter_map(|serial| self.tasks.get(serial)).map(|task| &task.moref)
+        serials.filter_map(|serial| self.all.get(serial)).map(|task| &task.moref)
     }
 
     /// What ends with a session: its collectors.
@@ -136,7 +136,7 @@ impl Tasks {
         self.next += 1;
         self.serials.insert(Arc::clone(&task.moref.id), serial);
         self.of_entity.entry(task.entity.clone()).or_default().push(serial);
-        self.tasks.insert(serial, task);
+        self.all.insert(serial, task);
         serial
     }
 }
@@ -145,7 +145,7 @@ impl Tasks {
 fn prune(world: &mut World, now: Timestamp) {
     let retention = SignedDuration::try_from(RETENTION).unwrap_or(SignedDuration::MAX);
     while let Some(serial) = world.tasks.finished.front().copied() {
-        let completed = world.tasks.tasks.get(&serial).and_then(|task| task.completed);
+        let completed = world.tasks.all.get(&serial).and_then(|task| task.completed);
         let is_old = completed.is_none_or(|completed| now.duration_since(completed) >= retention);
         if !is_old && world.tasks.finished.len() <= RETAINED {
             break;
@@ -156,7 +156,7 @@ fn prune(world: &mut World, now: Timestamp) {
 }
 
 fn forget(world: &mut World, serial: u64) {
-    let Some(task) = world.tasks.tasks.remove(&serial) else { return };
+    let Some(task) = world.tasks.all.remove(&serial) else { return };
     world.tasks.serials.remove(&task.moref.id);
     if let Some(serials) = world.tasks.of_entity.get_mut(&task.entity) {
         serials.retain(|other| *other != serial);
@@ -181,12 +181,12 @@ fn announce_recent(world: &mut World, entity: &MoRef) {
 
 /// The server process starts anew: tasks under way are lost with it, and so are the records of finished ones.
 pub(crate) fn restarted(world: &mut World, now: Timestamp) {
-    let serials: Vec<u64> = world.tasks.tasks.keys().copied().collect();
+    let serials: Vec<u64> = world.tasks.all.keys().copied().collect();
     for serial in serials {
         run::abandon(world, serial, now);
     }
     world.tasks.finished.clear();
-    let serials: Vec<u64> = world.tasks.tasks.keys().copied().collect();
+    let serials: Vec<u64> = world.tasks.all.keys().copied().collect();
     for serial in serials {
         forget(world, serial);
     }

@@ -40,7 +40,7 @@ pub(crate) fn submit(world: &mut World, cx: &CallContext<'_>, job: Job) -> MoRef
     world.inventory.enter_other(&moref);
     announce_recent(world, &entity);
     let chain = event::post_task(world, &moref, &Scene::of(user, now));
-    if let Some(task) = world.tasks.tasks.get_mut(&serial) {
+    if let Some(task) = world.tasks.all.get_mut(&serial) {
         task.chain = chain;
     }
     if is_queued {
@@ -54,8 +54,10 @@ pub(crate) fn submit(world: &mut World, cx: &CallContext<'_>, job: Job) -> MoRef
 /// From `queued` to `running`.
 fn start(world: &mut World, handle: &Handle, serial: u64) {
     let now = handle.now();
-    let Some(task) = world.tasks.tasks.get_mut(&serial) else { return };
-    let State::Queued(job) = std::mem::replace(&mut task.state, State::Success(None)) else { return };
+    let Some(task) = world.tasks.all.get_mut(&serial) else { return };
+    let State::Queued(job) = std::mem::replace(&mut task.state, State::Success(None)) else {
+        return;
+    };
     let (moref, holds, is_clone) = (task.moref.clone(), job.holds.clone(), job.is_clone);
     let (method, entity, name) = (task.method, task.entity.clone(), task.entity_name.clone());
     task.state = State::Running(job);
@@ -68,7 +70,10 @@ fn start(world: &mut World, handle: &Handle, serial: u64) {
         return finish(world, handle, serial, Err(failure));
     }
     let effect = world.rules.for_task(method, &entity, &name);
-    let Some(State::Running(job)) = world.tasks.tasks.get_mut(&serial).map(|task| &mut task.state) else { return };
+    let Some(State::Running(job)) = world.tasks.all.get_mut(&serial).map(|task| &mut task.state)
+    else {
+        return;
+    };
     match effect {
         None => {}
         Some(TaskEffect::Delay(extra)) => {
@@ -90,7 +95,7 @@ fn start(world: &mut World, handle: &Handle, serial: u64) {
             });
         }
         Some(TaskEffect::Hang) => {
-            if let Some(task) = world.tasks.tasks.get_mut(&serial) {
+            if let Some(task) = world.tasks.all.get_mut(&serial) {
                 task.is_cancelable = true;
             }
             world.inventory.changes.modified(&moref, ["info.cancelable"]);
@@ -111,7 +116,9 @@ fn idle(takes: Duration) -> Step {
 
 fn tick(handle: &Handle, serial: u64, at: Duration, total: Duration, every: Duration) {
     handle.after(every, move |world, handle| {
-        let Some(task) = world.tasks.tasks.get_mut(&serial).filter(|task| matches!(task.state, State::Running(_))) else {
+        let Some(task) =
+            world.tasks.all.get_mut(&serial).filter(|task| matches!(task.state, State::Running(_)))
+        else {
             return;
         };
         let percent = at.as_millis() * 100 / total.as_millis().max(1);
@@ -128,14 +135,20 @@ fn tick(handle: &Handle, serial: u64, at: Duration, total: Duration, every: Dura
 fn advance(world: &mut World, handle: &Handle, serial: u64) {
     let mut result = None;
     loop {
-        let Some(State::Running(job)) = world.tasks.tasks.get_mut(&serial).map(|task| &mut task.state) else { return };
+        let Some(State::Running(job)) =
+            world.tasks.all.get_mut(&serial).map(|task| &mut task.state)
+        else {
+            return;
+        };
         match job.steps.front() {
             None => return finish(world, handle, serial, Ok(result)),
             Some(step) if step.takes.is_zero() => {}
             Some(step) => {
                 let takes = step.takes;
                 return handle.after(takes, move |world, handle| {
-                    if let Some(State::Running(job)) = world.tasks.tasks.get_mut(&serial).map(|task| &mut task.state) {
+                    if let Some(State::Running(job)) =
+                        world.tasks.all.get_mut(&serial).map(|task| &mut task.state)
+                    {
                         if let Some(step) = job.steps.front_mut() {
                             step.takes = Duration::ZERO;
                         }
@@ -154,7 +167,7 @@ fn advance(world: &mut World, handle: &Handle, serial: u64) {
 
 /// Does the next step's work.
 fn work(world: &mut World, handle: &Handle, serial: u64) -> Result<Option<Value>, Failure> {
-    let Some(task) = world.tasks.tasks.get_mut(&serial) else { return Ok(None) };
+    let Some(task) = world.tasks.all.get_mut(&serial) else { return Ok(None) };
     let run = Run {
         handle,
         task: task.moref.clone(),
@@ -170,7 +183,7 @@ fn work(world: &mut World, handle: &Handle, serial: u64) -> Result<Option<Value>
 /// Says that from now on a task cannot be cancelled: what it has made stays, and so does nothing that undo would give back.
 pub(crate) fn commit(world: &mut World, task: &MoRef) {
     let Some(serial) = world.tasks.serials.get(&task.id).copied() else { return };
-    let Some(row) = world.tasks.tasks.get_mut(&serial) else { return };
+    let Some(row) = world.tasks.all.get_mut(&serial) else { return };
     if let State::Running(job) = &mut row.state {
         job.undo = None;
     }
@@ -181,7 +194,12 @@ pub(crate) fn commit(world: &mut World, task: &MoRef) {
 }
 
 /// From `running` to its end.
-fn finish(world: &mut World, handle: &Handle, serial: u64, outcome: Result<Option<Value>, Failure>) {
+fn finish(
+    world: &mut World,
+    handle: &Handle,
+    serial: u64,
+    outcome: Result<Option<Value>, Failure>,
+) {
     let now = handle.now();
     let outcome = outcome.map_err(Failure::localized);
     let was_clone = end(world, serial, outcome, now);
@@ -193,8 +211,13 @@ fn finish(world: &mut World, handle: &Handle, serial: u64, outcome: Result<Optio
 }
 
 /// Writes the end of a task down. Returns whether a place for a clone became free.
-fn end(world: &mut World, serial: u64, outcome: Result<Option<Value>, LocalizedMethodFault>, now: Timestamp) -> bool {
-    let Some(task) = world.tasks.tasks.get_mut(&serial) else { return false };
+fn end(
+    world: &mut World,
+    serial: u64,
+    outcome: Result<Option<Value>, LocalizedMethodFault>,
+    now: Timestamp,
+) -> bool {
+    let Some(task) = world.tasks.all.get_mut(&serial) else { return false };
     let is_error = outcome.is_err();
     let state = outcome.map_or_else(State::Error, State::Success);
     let (job, was_running) = match std::mem::replace(&mut task.state, state) {
@@ -213,7 +236,14 @@ fn end(world: &mut World, serial: u64, outcome: Result<Option<Value>, LocalizedM
     world.tasks.locks.release(&moref);
     world.tasks.queue.retain(|other| *other != serial);
     let outcome_path = if is_error { "info.error" } else { "info.result" };
-    let paths = ["info.state", outcome_path, "info.completeTime", "info.progress", "info.cancelable", "info.cancelled"];
+    let paths = [
+        "info.state",
+        outcome_path,
+        "info.completeTime",
+        "info.progress",
+        "info.cancelable",
+        "info.cancelled",
+    ];
     world.inventory.changes.modified(&moref, paths);
     announce_recent(world, &entity);
     if let Some(undo) = job.undo.filter(|_| is_error) {
@@ -234,8 +264,10 @@ fn start_next_clone(world: &mut World, handle: &Handle) {
 
 /// Ends a task that is under way with `RequestCanceled`.
 pub(super) fn cancel(world: &mut World, handle: &Handle, task: &MoRef) -> Result<(), Failure> {
-    let Some(serial) = world.tasks.serials.get(&task.id).copied() else { return Err(Failure::not_found(task)) };
-    let Some(row) = world.tasks.tasks.get_mut(&serial) else { return Err(Failure::not_found(task)) };
+    let Some(serial) = world.tasks.serials.get(&task.id).copied() else {
+        return Err(Failure::not_found(task));
+    };
+    let Some(row) = world.tasks.all.get_mut(&serial) else { return Err(Failure::not_found(task)) };
     if row.state.is_finished() {
         return Err(Failure::of("InvalidState", "The task has already finished."));
     }
@@ -250,6 +282,7 @@ pub(super) fn cancel(world: &mut World, handle: &Handle, task: &MoRef) -> Result
 
 /// Ends a task because the server that ran it is gone.
 pub(super) fn abandon(world: &mut World, serial: u64, now: Timestamp) {
-    let gone = Failure::of("SystemError", "The server was restarted.").with("reason", &"vpxd restarted".to_owned());
+    let gone = Failure::of("SystemError", "The server was restarted.")
+        .with("reason", &"vpxd restarted".to_owned());
     end(world, serial, Err(gone.localized()), now);
 }

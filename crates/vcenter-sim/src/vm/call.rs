@@ -2,15 +2,23 @@ use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
 use crate::model::calls;
-use crate::vm::{clone, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops, template, upgrade};
+use crate::vm::{
+    clone, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
+    template, upgrade,
+};
 use crate::world::World;
 
 /// The methods of VMs and their snapshots, and those of other objects that end in one.
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &CallContext<'_>) -> Option<CallResult> {
+pub(crate) fn call(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
     calls! { request;
         CloneVmTask => |call| clone::clone_vm(world, cx, this, (call.folder, call.name, call.spec)),
         CreateVmTask => |call| create::create(world, cx, this, (call.config, call.pool, call.host)),
-        ReconfigVmTask => |call| reconfigure::reconfigure(world, cx, this, call.spec),
+        ReconfigVmTask => |call| Ok(reconfigure::reconfigure(world, cx, this, call.spec)),
         CustomizeVmTask => |call| customize::customize(world, cx, this, call.spec),
         PowerOnVmTask => |call| power::power_on(world, cx, this, call.host),
         PowerOffVmTask => |_| power::power_off(world, cx, this),
@@ -31,8 +39,8 @@ pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &mut World, cx: &
         },
         RevertToSnapshotTask => |call| snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false)),
         RemoveSnapshotTask => |call| snapshot_ops::remove(world, cx, this, call.remove_children),
-        RemoveAllSnapshotsTask => |_| snapshot_ops::remove_all(world, cx, this),
-        RenameTask => |call| rename::rename(world, cx, this, call.new_name),
-        DestroyTask => |_| destroy::destroy(world, cx, this),
+        RemoveAllSnapshotsTask => |_| Ok(snapshot_ops::remove_all(world, cx, this)),
+        RenameTask => |call| Ok(rename::rename(world, cx, this, call.new_name)),
+        DestroyTask => |_| Ok(destroy::destroy(world, cx, this)),
     }
 }

@@ -21,7 +21,8 @@ use crate::task::{self, Hold, Job, Run, submit};
 use crate::vm::clone_disk::{CopyPlan, copy_disks};
 use crate::vm::fault::{need_connected, not_supported, vm};
 use crate::vm::{
-    Config, Draft, FilePath, Own, Power, Vm, config_change, customize, device_change, identity, placement, power,
+    Config, Draft, FilePath, Own, Power, Vm, config_change, customize, device_change, identity,
+    placement, power,
 };
 use crate::world::World;
 
@@ -52,9 +53,10 @@ pub(super) fn clone_vm(
         return Err(Failure::invalid_argument("spec.location.pool"));
     }
     let copy = copying_time(world, cx, this, &spec);
-    let takes_power = match spec.power_on && !spec.template {
-        true => cx.handle.options.timings.power_on.draw(&mut world.random),
-        false => Duration::ZERO,
+    let takes_power = if spec.power_on && !spec.template {
+        cx.handle.options.timings.power_on.draw(&mut world.random)
+    } else {
+        Duration::ZERO
     };
     let clone = world.inventory.ids.vm();
     let plan = Arc::new(std::sync::Mutex::new(None::<Plan>));
@@ -111,13 +113,24 @@ fn lock<T>(plan: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// By how its disks come about: a linked clone copies next to nothing.
-fn copying_time(world: &mut World, cx: &CallContext<'_>, this: &MoRef, spec: &VirtualMachineCloneSpec) -> Duration {
+fn copying_time(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    spec: &VirtualMachineCloneSpec,
+) -> Duration {
     let timings = &cx.handle.options.timings;
     let Ok(config) = source_config(world, this, spec) else { return Duration::ZERO };
     let mut bytes = 0;
     for disk in config.disks() {
-        bytes += match CopyPlan::of(spec.location.disk_move_type.as_deref(), disk, spec.snapshot.is_some()) {
-            Ok(CopyPlan::Full) => disk.file.chain().map(|file| stored_bytes(world, &file.path)).sum(),
+        bytes += match CopyPlan::of(
+            spec.location.disk_move_type.as_deref(),
+            disk,
+            spec.snapshot.is_some(),
+        ) {
+            Ok(CopyPlan::Full) => {
+                disk.file.chain().map(|file| stored_bytes(world, &file.path)).sum()
+            }
             _ => 0,
         };
     }
@@ -131,13 +144,19 @@ fn stored_bytes(world: &World, path: &FilePath) -> i64 {
 }
 
 /// The configuration that is cloned: the VM's, or that of one of its snapshots.
-fn source_config(world: &World, this: &MoRef, spec: &VirtualMachineCloneSpec) -> Result<Config, Failure> {
+fn source_config(
+    world: &World,
+    this: &MoRef,
+    spec: &VirtualMachineCloneSpec,
+) -> Result<Config, Failure> {
     let row = vm(world, this)?;
     match &spec.snapshot {
         None => Ok(row.config.clone()),
         Some(snapshot) => {
             let found = row.snapshots.as_ref().and_then(|all| all.get(snapshot));
-            found.map(|snapshot| snapshot.config.clone()).ok_or_else(|| Failure::invalid_argument("spec.snapshot"))
+            found
+                .map(|snapshot| snapshot.config.clone())
+                .ok_or_else(|| Failure::invalid_argument("spec.snapshot"))
         }
     }
 }
@@ -178,21 +197,39 @@ fn work_out(
     };
     device_change::apply(world, &mut draft, &location.device_change)?;
     if let Some(asked) = &spec.config {
-        config_change::apply(world, &mut draft, &VirtualMachineConfigSpec { name: None, ..asked.clone() })?;
+        config_change::apply(
+            world,
+            &mut draft,
+            &VirtualMachineConfigSpec { name: None, ..asked.clone() },
+        )?;
     }
     grow(&mut draft);
     if let Some(asked) = spec.customization.as_ref().filter(|_| !spec.template) {
         customize::check(&draft.config, asked)?;
     }
-    let demand = crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings);
+    // What stays off needs no room on its host.
+    let demand = if spec.power_on && !spec.template {
+        crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings)
+    } else {
+        crate::pool::Demand::default()
+    };
     let host = match &pool {
-        Some(pool) => placement::choose_host(&world.inventory, pool, location.host.as_ref(), demand)?,
+        Some(pool) => {
+            placement::choose_host(&world.inventory, pool, location.host.as_ref(), demand)?
+        }
         None => location.host.clone().unwrap_or_else(|| source.host.clone()),
     };
     config_change::check_cpu_limit(world, &draft, &host)?;
     draft.check_space(world)?;
-    let space = draft.needed_bytes().into_iter().map(|(path, bytes)| (path.datastore, bytes)).collect();
-    let vm = new_vm(world, (&source, &name, folder, pool, host, datastore, directory), draft.config, spec, run.now);
+    let space =
+        draft.needed_bytes().into_iter().map(|(path, bytes)| (path.datastore, bytes)).collect();
+    let vm = new_vm(
+        world,
+        (&source, &name, folder, pool, host, datastore, directory),
+        draft.config,
+        spec,
+        run.now,
+    );
     Ok(Plan { vm, made: draft.effects.made, space })
 }
 
@@ -200,16 +237,25 @@ fn work_out(
 fn grow(draft: &mut Draft) {
     let resized = std::mem::take(&mut draft.effects.resized);
     for (file, capacity_kb) in resized {
-        if let Some((_, made)) = draft.effects.made.iter_mut().find(|(made, _)| made.path == file.path) {
+        if let Some((_, made)) =
+            draft.effects.made.iter_mut().find(|(made, _)| made.path == file.path)
+        {
             *made = capacity_kb;
         }
     }
 }
 
-#[expect(clippy::type_complexity, reason = "the places of one VM, taken apart at once")]
 fn new_vm(
     world: &mut World,
-    (source, name, folder, pool, host, datastore, directory): (&Vm, &Arc<str>, MoRef, Option<MoRef>, MoRef, MoRef, String),
+    (source, name, folder, pool, host, datastore, directory): (
+        &Vm,
+        &Arc<str>,
+        MoRef,
+        Option<MoRef>,
+        MoRef,
+        MoRef,
+        String,
+    ),
     config: Config,
     spec: &VirtualMachineCloneSpec,
     now: Timestamp,
@@ -223,7 +269,8 @@ fn new_vm(
         pool,
         host,
         home: FilePath::new(&datastore, format!("{directory}/{name}.{extension}")),
-        uuid: given(asked.and_then(|asked| asked.uuid.as_ref())).unwrap_or_else(|| draw_uuid(&mut world.random)),
+        uuid: given(asked.and_then(|asked| asked.uuid.as_ref()))
+            .unwrap_or_else(|| draw_uuid(&mut world.random)),
         instance_uuid: given(asked.and_then(|asked| asked.instance_uuid.as_ref()))
             .unwrap_or_else(|| draw_uuid(&mut world.random)),
         template: spec.template,
@@ -278,12 +325,18 @@ fn enter(world: &mut World, run: &Run<'_>, source: &MoRef, clone: &MoRef, plan: 
     let from_template = world.inventory.vms.get(source).is_some_and(|row| row.template);
     let source_name = world.inventory.name(source).unwrap_or_default().to_owned();
     let draft = if from_template && !template {
-        let message = event::fill(world, clone, &format!("Template {source_name} deployed on host {{host}}"));
+        let message =
+            event::fill(world, clone, &format!("Template {source_name} deployed on host {{host}}"));
         let draft = event::vm_draft(world, "VmDeployedEvent", clone, message);
         draft.with_object(world, "srcTemplate", source)
     } else {
-        let message = event::fill(world, clone, &format!("{source_name} cloned to {{vm}} on {{host}} in {{dc}}"));
-        event::vm_draft(world, "VmClonedEvent", clone, message).with_object(world, "sourceVm", source)
+        let message = event::fill(
+            world,
+            clone,
+            &format!("{source_name} cloned to {{vm}} on {{host}} in {{dc}}"),
+        );
+        event::vm_draft(world, "VmClonedEvent", clone, message)
+            .with_object(world, "sourceVm", source)
     };
     event::post(world, &scene, draft);
 }
@@ -295,12 +348,17 @@ fn post_begin(world: &mut World, scene: &Scene, source: &MoRef, planned: &Vm, cl
     let draft = if is_template && !planned.template {
         let datacenter = world.inventory.datacenter_of(&planned.folder);
         let place = datacenter.as_ref().and_then(|at| world.inventory.name(at)).unwrap_or_default();
-        let message = format!("Deploying {} on host {host} in {place} from template {source_name}", planned.name);
+        let message = format!(
+            "Deploying {} on host {host} in {place} from template {source_name}",
+            planned.name
+        );
         let draft = event::Draft::new("VmBeingDeployedEvent", message);
-        let draft = draft.about_new_vm(world, clone, planned).with_object(world, "srcTemplate", source);
+        let draft =
+            draft.about_new_vm(world, clone, planned).with_object(world, "srcTemplate", source);
         draft.of_template(false)
     } else {
-        let message = format!("Cloning {{vm}} on host {{host}} in {{dc}} to {} on host {host}", planned.name);
+        let message =
+            format!("Cloning {{vm}} on host {{host}} in {{dc}} to {} on host {host}", planned.name);
         let message = event::fill(world, source, &message);
         event::vm_draft(world, "VmBeingClonedEvent", source, message)
             .with_object(world, "destFolder", &planned.folder)

@@ -22,16 +22,22 @@ pub(super) enum CopyPlan {
 }
 
 impl CopyPlan {
-    pub(super) fn of(move_type: Option<&str>, disk: &Disk, from_snapshot: bool) -> Result<Self, Failure> {
+    pub(super) fn of(
+        move_type: Option<&str>,
+        disk: &Disk,
+        from_snapshot: bool,
+    ) -> Result<Self, Failure> {
         match move_type {
             Some("moveChildMostDiskBacking") if disk.file.parent.is_some() => Ok(Self::TopOnly),
-            // Without a parent there is nothing to share, and the server says nothing about it.
-            Some("moveChildMostDiskBacking") => Ok(Self::Full),
             Some("createNewChildDiskBacking") if from_snapshot => Ok(Self::NewChild),
             Some("createNewChildDiskBacking") => Err(Failure::invalid_argument("spec.snapshot")),
+            // Without a parent there is nothing to share for the first of them, and the server says nothing about it.
             None
             | Some(
-                "" | "moveAllDiskBackingsAndAllowSharing" | "moveAllDiskBackingsAndDisallowSharing"
+                ""
+                | "moveChildMostDiskBacking"
+                | "moveAllDiskBackingsAndAllowSharing"
+                | "moveAllDiskBackingsAndDisallowSharing"
                 | "moveAllDiskBackingsAndConsolidate",
             ) => Ok(Self::Full),
             Some(_) => Err(Failure::invalid_argument("spec.location.diskMoveType")),

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
+use roost_vim_wire::Element;
 use roost_vim_wire::types::{
-    ManagedByInfo, OptionValue, ResourceAllocationInfo, SharesInfo, ToolsConfigInfo, VirtualMachineBootOptions,
-    VirtualMachineFlagInfo,
+    ManagedByInfo, OptionValue, ResourceAllocationInfo, SharesInfo, ToolsConfigInfo,
+    VirtualMachineBootOptions, VirtualMachineFlagInfo,
 };
-use roost_vim_wire::{Element, Value};
 
 use crate::vm::{Device, Disk, Own};
 
@@ -118,11 +118,6 @@ impl Config {
 
     pub(crate) fn nics(&self) -> impl Iterator<Item = &Device> {
         self.devices.iter().filter(|device| matches!(device.own, Own::Nic(_)))
-    }
-
-    /// The value of an `extraConfig` key that holds text.
-    pub(crate) fn extra(&self, key: &str) -> Option<&str> {
-        self.extra.iter().find(|option| option.key == key)?.value.as_ref().and_then(Value::as_str)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Applying a `VirtualMachineConfigSpec` to a draft: every field that is there changes, and nothing else.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use roost_vim_wire::types::{
-    OptionValue, ResourceAllocationInfo, ToolsConfigInfo, VirtualMachineBootOptions, VirtualMachineConfigSpec,
+    OptionValue, ResourceAllocationInfo, ToolsConfigInfo, VirtualMachineBootOptions,
+    VirtualMachineConfigSpec,
 };
 use roost_vim_wire::{Element, Value};
 
@@ -13,7 +15,11 @@ use crate::vm::fault::invalid_power_state;
 use crate::vm::{Draft, Power, device_change};
 use crate::world::World;
 
-pub(crate) fn apply(world: &mut World, draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Failure> {
+pub(crate) fn apply(
+    world: &mut World,
+    draft: &mut Draft,
+    spec: &VirtualMachineConfigSpec,
+) -> Result<(), Failure> {
     size(draft, spec)?;
     if let Some(annotation) = &spec.annotation {
         draft.config.annotation = (!annotation.is_empty()).then(|| annotation.as_str().into());
@@ -34,13 +40,18 @@ fn size(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Failur
             return Err(Failure::invalid_argument("configSpec.numCPUs"));
         }
         if is_on && !(if cpus > old { settings.cpu_hot_add } else { settings.cpu_hot_remove }) {
-            return Err(Failure::of("CpuHotPlugNotSupported", "CPU hot plug is not supported for this virtual machine."));
+            return Err(Failure::of(
+                "CpuHotPlugNotSupported",
+                "CPU hot plug is not supported for this virtual machine.",
+            ));
         }
         draft.config.cpus = cpus;
         draft.changed("config.hardware.numCPU");
         draft.modified("summary.config.numCpu", &old.to_string(), &cpus.to_string());
     }
-    if let Some(cores) = spec.num_cores_per_socket.filter(|cores| *cores != draft.config.cores_per_socket) {
+    if let Some(cores) =
+        spec.num_cores_per_socket.filter(|cores| *cores != draft.config.cores_per_socket)
+    {
         if cores <= 0 {
             return Err(Failure::invalid_argument("configSpec.numCoresPerSocket"));
         }
@@ -53,15 +64,19 @@ fn size(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Failur
     }
     if draft.config.cpus % draft.config.cores_per_socket != 0 {
         if spec.num_cores_per_socket.is_some() {
-            let message = "The number of virtual CPUs is not a multiple of the number of cores per socket.";
-            return Err(Failure::of("InvalidVmConfig", message).with("property", &"configSpec.numCoresPerSocket".to_owned()));
+            let message =
+                "The number of virtual CPUs is not a multiple of the number of cores per socket.";
+            return Err(Failure::of("InvalidVmConfig", message)
+                .with("property", &"configSpec.numCoresPerSocket".to_owned()));
         }
         // A count that does not fit the sockets makes every CPU a socket of its own.
         draft.config.cores_per_socket = 1;
         draft.changed("config.hardware.numCoresPerSocket");
     }
     let old = draft.config.memory_mb;
-    let Some(memory) = spec.memory_mb.filter(|memory| *memory != i64::from(old)) else { return Ok(()) };
+    let Some(memory) = spec.memory_mb.filter(|memory| *memory != i64::from(old)) else {
+        return Ok(());
+    };
     let memory = match i32::try_from(memory) {
         Ok(memory) if memory > 0 && memory % 4 == 0 => memory,
         _ => return Err(Failure::invalid_argument("configSpec.memoryMB")),
@@ -113,9 +128,12 @@ fn settings(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Fa
     if needs_off && draft.power != Power::Off {
         return Err(invalid_power_state(Power::Off, draft.power));
     }
-    if let Some(firmware) = spec.firmware.as_deref().filter(|firmware| !matches!(*firmware, "bios" | "efi")) {
+    if let Some(firmware) =
+        spec.firmware.as_deref().filter(|firmware| !matches!(*firmware, "bios" | "efi"))
+    {
         let message = format!("The firmware '{firmware}' is unknown.");
-        return Err(Failure::of("InvalidVmConfig", message).with("property", &"configSpec.firmware".to_owned()));
+        return Err(Failure::of("InvalidVmConfig", message)
+            .with("property", &"configSpec.firmware".to_owned()));
     }
     if let Some(tools) = &spec.tools {
         merge_tools(&mut new.tools, tools);
@@ -130,8 +148,18 @@ fn settings(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Fa
         paths.push("config.bootOptions");
     }
     for (given, slot, of_config, of_summary) in [
-        (&spec.cpu_allocation, &mut new.cpu_allocation, "config.cpuAllocation", "summary.config.cpuReservation"),
-        (&spec.memory_allocation, &mut new.memory_allocation, "config.memoryAllocation", "summary.config.memoryReservation"),
+        (
+            &spec.cpu_allocation,
+            &mut new.cpu_allocation,
+            "config.cpuAllocation",
+            "summary.config.cpuReservation",
+        ),
+        (
+            &spec.memory_allocation,
+            &mut new.memory_allocation,
+            "config.memoryAllocation",
+            "summary.config.memoryReservation",
+        ),
     ] {
         if let Some(given) = given {
             merge_allocation(slot, given);
@@ -212,18 +240,23 @@ fn extra_config(draft: &mut Draft, given: &[OptionValue]) {
             }
         }
         let shown = option.value.as_ref().and_then(Value::as_str).unwrap_or("<value>");
-        draft.effects.modified.push_str(&format!("config.extraConfig(\"{}\"): {shown}; ", option.key));
+        let _ = write!(draft.effects.modified, "config.extraConfig(\"{}\"): {shown}; ", option.key);
     }
     draft.config.extra = Arc::new(extra);
 }
 
 /// A host cannot run a VM with more CPUs than it has.
-pub(crate) fn check_cpu_limit(world: &World, draft: &Draft, host: &roost_vim_wire::MoRef) -> Result<(), Failure> {
+pub(crate) fn check_cpu_limit(
+    world: &World,
+    draft: &Draft,
+    host: &roost_vim_wire::MoRef,
+) -> Result<(), Failure> {
     let Some(host) = world.inventory.hosts.get(host) else { return Ok(()) };
     let most = i32::from(host.cores) * 2;
     if draft.config.cpus <= most {
         return Ok(());
     }
-    let message = format!("The virtual machine needs {} CPUs; the host supports {most}.", draft.config.cpus);
+    let message =
+        format!("The virtual machine needs {} CPUs; the host supports {most}.", draft.config.cpus);
     Err(Failure::of("NumVirtualCpusExceedsLimit", message).with("maxSupportedVcpus", &most))
 }

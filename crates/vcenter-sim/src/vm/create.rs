@@ -13,7 +13,8 @@ use crate::inventory::{FolderKind, checked_name, draw_uuid, parse_uuid};
 use crate::store;
 use crate::task::{self, Job, Run, submit};
 use crate::vm::{
-    Config, Draft, Effects, FilePath, Power, Settings, StandardDevices, Vm, config_change, identity, placement,
+    Config, Draft, Effects, FilePath, Power, Settings, StandardDevices, Vm, config_change,
+    identity, placement,
 };
 use crate::world::World;
 
@@ -24,7 +25,10 @@ pub(super) fn create(
     (spec, pool, host): (VirtualMachineConfigSpec, MoRef, Option<MoRef>),
 ) -> Result<MoRef, Failure> {
     if world.inventory.folders.get(folder).is_none_or(|row| row.kind != FolderKind::Vm) {
-        return Err(Failure::of("NotSupported", "Virtual machines can only be created in a virtual machine folder."));
+        return Err(Failure::of(
+            "NotSupported",
+            "Virtual machines can only be created in a virtual machine folder.",
+        ));
     }
     if !world.inventory.pools.contains(&pool) {
         return Err(Failure::not_found(&pool));
@@ -83,7 +87,8 @@ fn work_out(
         effects: Effects::default(),
     };
     config_change::apply(world, &mut draft, spec)?;
-    let demand = crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings);
+    // It is off and needs no room there yet.
+    let demand = crate::pool::Demand::default();
     let host = placement::choose_host(&world.inventory, &pool, host.as_ref(), demand)?;
     config_change::check_cpu_limit(world, &draft, &host)?;
     draft.check_space(world)?;
@@ -138,8 +143,14 @@ fn empty_config() -> Config {
 }
 
 /// Where the VM's files go: the datastore that the request names, in a directory that it names or a free one.
-fn home(world: &World, spec: &VirtualMachineConfigSpec, folder: &MoRef, name: &str) -> Result<FilePath, Failure> {
-    let asked = spec.files.as_ref().and_then(|files| files.vm_path_name.as_deref()).unwrap_or_default();
+fn home(
+    world: &World,
+    spec: &VirtualMachineConfigSpec,
+    folder: &MoRef,
+    name: &str,
+) -> Result<FilePath, Failure> {
+    let asked =
+        spec.files.as_ref().and_then(|files| files.vm_path_name.as_deref()).unwrap_or_default();
     if asked.is_empty() {
         let fault = Fault::of("InvalidDatastorePath").with("datastorePath", &asked.to_owned());
         return Err(Failure::new(fault, "The request names no datastore for the virtual machine."));
@@ -150,15 +161,18 @@ fn home(world: &World, spec: &VirtualMachineConfigSpec, folder: &MoRef, name: &s
         let directory = store::free_directory(world, &file.datastore, name);
         return Ok(FilePath::new(&file.datastore, format!("{directory}/{name}.vmx")));
     }
-    let path = match file.path.ends_with(".vmx") {
-        true => file.path.to_string(),
-        false => format!("{}/{name}.vmx", file.path),
+    let path = if file.path.ends_with(".vmx") {
+        file.path.to_string()
+    } else {
+        format!("{}/{name}.vmx", file.path)
     };
     let file = FilePath::new(&file.datastore, path);
-    let is_there = world.store.shelf(&file.datastore).is_some_and(|shelf| shelf.get(&file.path).is_some());
-    match is_there {
-        true => Err(store::file_fault(world, "FileAlreadyExists", &file, "The file already exists:")),
-        false => Ok(file),
+    let is_there =
+        world.store.shelf(&file.datastore).is_some_and(|shelf| shelf.get(&file.path).is_some());
+    if is_there {
+        Err(store::file_fault(world, "FileAlreadyExists", &file, "The file already exists:"))
+    } else {
+        Ok(file)
     }
 }
 
@@ -170,12 +184,27 @@ fn enter(world: &mut World, run: &Run<'_>, this: &MoRef, vm: Vm, effects: &Effec
     task::commit(world, &run.task);
     let scene = Scene::from(run);
     identity::post_identity(world, &scene, this);
-    event::post_vm(world, &scene, "VmCreatedEvent", this, "New virtual machine {vm} created on {host} in {dc}");
+    event::post_vm(
+        world,
+        &scene,
+        "VmCreatedEvent",
+        this,
+        "New virtual machine {vm} created on {host} in {dc}",
+    );
 }
 
-fn post_begin(world: &mut World, scene: &Scene, planned: &Vm, this: &MoRef, spec: &VirtualMachineConfigSpec) {
+fn post_begin(
+    world: &mut World,
+    scene: &Scene,
+    planned: &Vm,
+    this: &MoRef,
+    spec: &VirtualMachineConfigSpec,
+) {
     let host = world.inventory.name(&planned.host).unwrap_or_default();
-    let draft = event::Draft::new("VmBeingCreatedEvent", format!("Creating {} on host {host}", planned.name));
+    let draft = event::Draft::new(
+        "VmBeingCreatedEvent",
+        format!("Creating {} on host {host}", planned.name),
+    );
     let draft = draft.about_new_vm(world, this, planned).of_template(false);
     event::post(world, scene, draft.with("configSpec", spec));
 }

@@ -19,18 +19,29 @@ pub(super) fn check(config: &Config, spec: &CustomizationSpec) -> Result<(), Fai
         let fault = Fault::of("NicSettingMismatch")
             .with("numberOfNicsInSpec", &count(in_spec))
             .with("numberOfNicsInVM", &count(in_vm));
-        let message = format!("The customization has {in_spec} NIC settings, the virtual machine has {in_vm} NICs.");
+        let message = format!(
+            "The customization has {in_spec} NIC settings, the virtual machine has {in_vm} NICs."
+        );
         return Err(Failure::new(fault, message));
     }
     if !config.has_tools {
         let guest = guest_full_name(&config.settings.guest_id).to_owned();
-        let message = format!("Customization of the guest operating system '{guest}' is not supported: no tools.");
-        return Err(Failure::of("UncustomizableGuest", message).with("uncustomizableGuestOS", &guest));
+        let message = format!(
+            "Customization of the guest operating system '{guest}' is not supported: no tools."
+        );
+        return Err(
+            Failure::of("UncustomizableGuest", message).with("uncustomizableGuestOS", &guest)
+        );
     }
     Ok(())
 }
 
-pub(super) fn customize(world: &mut World, cx: &CallContext<'_>, this: &MoRef, spec: CustomizationSpec) -> Result<MoRef, Failure> {
+pub(super) fn customize(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    spec: CustomizationSpec,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.customize.draw(&mut world.random);
     let (checked, done, asked) = (this.clone(), this.clone(), spec.clone());
@@ -40,7 +51,10 @@ pub(super) fn customize(world: &mut World, cx: &CallContext<'_>, this: &MoRef, s
             need_power(world, &checked, Power::Off)?;
             let row = vm(world, &checked)?;
             if row.customization.is_some() {
-                return Err(Failure::of("CustomizationPending", "A customization is already pending."));
+                return Err(Failure::of(
+                    "CustomizationPending",
+                    "A customization is already pending.",
+                ));
             }
             check(&row.config, &asked)
         })

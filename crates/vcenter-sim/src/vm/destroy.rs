@@ -11,25 +11,28 @@ use crate::vm::fault::{need_connected, not_supported, vm};
 use crate::vm::{FilePath, Power, fault};
 use crate::world::World;
 
-pub(crate) fn destroy(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<MoRef, Failure> {
+pub(crate) fn destroy(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> MoRef {
     let takes = cx.handle.options.timings.destroy.draw(&mut world.random);
     let (checked, done) = (this.clone(), this.clone());
-    let job = Job::on("Destroy_Task", this)
-        .first(move |world, _| check(world, &checked))
-        .then(takes, move |world, run| {
+    let job = Job::on("Destroy_Task", this).first(move |world, _| check(world, &checked)).then(
+        takes,
+        move |world, run| {
             check(world, &done)?;
             carry_out(world, &run.into(), &done);
             Ok(None)
-        });
-    Ok(submit(world, cx, job))
+        },
+    );
+    submit(world, cx, job)
 }
 
 fn check(world: &World, this: &MoRef) -> Result<(), Failure> {
     match this.kind {
         MoType::VirtualMachine => check_vm(world, this),
         MoType::Folder => {
-            let folder = world.inventory.folders.get(this).ok_or_else(|| Failure::not_found(this))?;
-            let is_fixed = folder.parent.as_ref().is_none_or(|parent| parent.kind == MoType::Datacenter);
+            let folder =
+                world.inventory.folders.get(this).ok_or_else(|| Failure::not_found(this))?;
+            let is_fixed =
+                folder.parent.as_ref().is_none_or(|parent| parent.kind == MoType::Datacenter);
             if is_fixed {
                 return Err(not_supported("The folder cannot be destroyed."));
             }
@@ -38,9 +41,10 @@ fn check(world: &World, this: &MoRef) -> Result<(), Failure> {
         }
         MoType::ResourcePool => {
             let pool = world.inventory.pools.get(this).ok_or_else(|| Failure::not_found(this))?;
-            match pool.parent == pool.owner {
-                true => Err(not_supported("The root resource pool cannot be destroyed.")),
-                false => Ok(()),
+            if pool.parent == pool.owner {
+                Err(not_supported("The root resource pool cannot be destroyed."))
+            } else {
+                Ok(())
             }
         }
         _ => Err(not_supported("Objects of this kind cannot be destroyed here.")),
@@ -99,8 +103,15 @@ fn remove_folder(world: &mut World, this: &MoRef) {
 /// What was in a pool goes to its parent.
 fn remove_pool(world: &mut World, scene: &Scene, this: &MoRef) {
     let Some(pool) = world.inventory.pools.get(this).cloned() else { return };
-    let draft = event::Draft::new("ResourcePoolDestroyedEvent", format!("Removed resource pool {}", pool.name));
-    let draft = draft.about_entity(world, this).about(world, &pool.owner).with_object(world, "resourcePool", this);
+    let draft = event::Draft::new(
+        "ResourcePoolDestroyedEvent",
+        format!("Removed resource pool {}", pool.name),
+    );
+    let draft = draft.about_entity(world, this).about(world, &pool.owner).with_object(
+        world,
+        "resourcePool",
+        this,
+    );
     let vms: Vec<MoRef> = world.inventory.vms_of(this).cloned().collect();
     for vm in vms {
         world.inventory.change_vm(&vm, |row| row.pool = Some(pool.parent.clone()));
@@ -123,7 +134,11 @@ fn remove_pool(world: &mut World, scene: &Scene, this: &MoRef) {
 }
 
 /// Takes a VM out of the inventory and leaves its files.
-pub(super) fn unregister(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<(), Failure> {
+pub(super) fn unregister(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<(), Failure> {
     if let Some(task) = world.tasks.locks.in_the_way(this, Hold::Exclusive) {
         let message = "The operation is not allowed in the current state: another task is already in progress.";
         return Err(Failure::of("TaskInProgress", message).with("task", task));

@@ -1,10 +1,12 @@
 //! Adding, editing and removing devices, as a request's `deviceChange` asks.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use roost_vim_wire::types::{
-    Description, VirtualDevice, VirtualDeviceConfigSpec, VirtualDeviceConfigSpecFileOperation as FileOperation,
+    Description, VirtualDevice, VirtualDeviceConfigSpec,
+    VirtualDeviceConfigSpecFileOperation as FileOperation,
     VirtualDeviceConfigSpecOperation as Operation, VirtualDeviceConnectInfo,
 };
 
@@ -17,7 +19,11 @@ use crate::vm::{Device, Disk, Draft, Mac, Own, Power, disk_change, keys, nic_cha
 use crate::world::World;
 
 /// Applies all changes in order. Temporary keys, which are negative, are resolved among them.
-pub(crate) fn apply(world: &mut World, draft: &mut Draft, changes: &[VirtualDeviceConfigSpec]) -> Result<(), Failure> {
+pub(crate) fn apply(
+    world: &mut World,
+    draft: &mut Draft,
+    changes: &[VirtualDeviceConfigSpec],
+) -> Result<(), Failure> {
     let mut temporary = HashMap::new();
     for (index, change) in changes.iter().enumerate() {
         match &change.operation {
@@ -26,7 +32,12 @@ pub(crate) fn apply(world: &mut World, draft: &mut Draft, changes: &[VirtualDevi
             // Without an operation an existing device is meant.
             Some(Operation::Edit) | None => edit(world, draft, change, index)?,
             Some(Operation::Other(_)) => {
-                return Err(device_fault("InvalidDeviceSpec", index, "operation", "unknown operation"));
+                return Err(device_fault(
+                    "InvalidDeviceSpec",
+                    index,
+                    "operation",
+                    "unknown operation",
+                ));
             }
         }
     }
@@ -55,7 +66,13 @@ fn add(
     temporary.insert(asked_key, device.key);
     connect(&mut device);
     let own = if device.is_disk() {
-        Own::Disk(disk_change::new_disk(world, draft, &mut device, change.file_operation.as_ref(), index)?)
+        Own::Disk(disk_change::new_disk(
+            world,
+            draft,
+            &mut device,
+            change.file_operation.as_ref(),
+            index,
+        )?)
     } else if device.is_nic() {
         Own::Nic(nic_change::prepare(world, draft, &mut device, index)?)
     } else {
@@ -70,7 +87,8 @@ fn add(
 
 fn insert(draft: &mut Draft, device: Device) {
     let key = device.key();
-    draft.effects.added.push_str(&format!("config.hardware.device({key}): ({}) ; ", device.base.class));
+    let _ =
+        write!(draft.effects.added, "config.hardware.device({key}): ({}) ; ", device.base.class);
     draft.changed(Changed::Added(format!("config.hardware.device[{key}]").into()));
     match device.own {
         Own::Nic(_) => draft.changed("summary.config.numEthernetCards"),
@@ -81,17 +99,27 @@ fn insert(draft: &mut Draft, device: Device) {
 }
 
 /// A controller. The fixed ones are there already: a request that adds one means the one it has.
-fn add_controller(draft: &mut Draft, mut device: VirtualDevice, bus: Bus, index: usize) -> Result<i32, Failure> {
+fn add_controller(
+    draft: &mut Draft,
+    mut device: VirtualDevice,
+    bus: Bus,
+    index: usize,
+) -> Result<i32, Failure> {
     let on_bus = |number: i32| {
         let mut all = draft.config.devices.iter();
-        all.find(|other| bus_of(&other.base.class) == Some(bus) && other.base.bus_number == Some(number)).map(Device::key)
+        all.find(|other| {
+            bus_of(&other.base.class) == Some(bus) && other.base.bus_number == Some(number)
+        })
+        .map(Device::key)
     };
     let asked = device.bus_number.unwrap_or(0);
     if bus.is_fixed() {
         return on_bus(asked.max(0)).ok_or_else(|| too_many(index));
     }
-    let free = (0..bus.most()).find(|number| on_bus(*number).is_none()).ok_or_else(|| too_many(index))?;
-    let number = if (0..bus.most()).contains(&asked) && on_bus(asked).is_none() { asked } else { free };
+    let free =
+        (0..bus.most()).find(|number| on_bus(*number).is_none()).ok_or_else(|| too_many(index))?;
+    let number =
+        if (0..bus.most()).contains(&asked) && on_bus(asked).is_none() { asked } else { free };
     device.bus_number = Some(number);
     device.key = bus.first_key() + number;
     device.controller_key = Some(keys::PCI);
@@ -109,7 +137,12 @@ fn add_controller(draft: &mut Draft, mut device: VirtualDevice, bus: Bus, index:
 }
 
 fn too_many(index: usize) -> Failure {
-    device_fault("TooManyDevices", index, "busNumber", "there are too many controllers of this type")
+    device_fault(
+        "TooManyDevices",
+        index,
+        "busNumber",
+        "there are too many controllers of this type",
+    )
 }
 
 /// Checks the controller and the unit number, or chooses one.
@@ -117,9 +150,14 @@ fn place(draft: &Draft, device: &mut VirtualDevice, index: usize) -> Result<(), 
     if device.is_nic() {
         device.controller_key = Some(keys::PCI);
         let used: Vec<_> = draft.config.nics().filter_map(|nic| nic.base.unit_number).collect();
-        device.unit_number = (7..).find(|unit| !used.contains(unit));
+        device.unit_number = (7..64).find(|unit| !used.contains(unit));
         if used.len() >= MAX_NICS {
-            return Err(device_fault("TooManyDevices", index, "key", "there are too many network adapters"));
+            return Err(device_fault(
+                "TooManyDevices",
+                index,
+                "key",
+                "there are too many network adapters",
+            ));
         }
         return Ok(());
     }
@@ -133,25 +171,37 @@ fn place(draft: &Draft, device: &mut VirtualDevice, index: usize) -> Result<(), 
         return Err(failure.with("controllerKey", &wanted.unwrap_or(0)));
     };
     let Some(bus) = bus_of(&controller.base.class) else {
-        return Err(device_fault("InvalidController", index, "controllerKey", "it is no controller"));
+        return Err(device_fault(
+            "InvalidController",
+            index,
+            "controllerKey",
+            "it is no controller",
+        ));
     };
     if draft.power == Power::On && bus == Bus::Ide {
         return Err(invalid_power_state(Power::Off, draft.power));
     }
     let siblings = draft.config.devices.iter().filter(|other| other.base.controller_key == wanted);
     let used: Vec<_> = siblings.filter_map(|other| other.base.unit_number).collect();
-    let free = |unit: &i32| !used.contains(unit) && !(bus == Bus::Scsi && *unit == 7);
+    let free = |unit: &i32| !used.contains(unit) && (bus != Bus::Scsi || *unit != 7);
     match device.unit_number {
-        Some(unit) if unit >= 0 => match (0..bus.units()).contains(&unit) && free(&unit) {
-            true => Ok(()),
-            false => Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "the unit is taken")),
-        },
-        _ if device.is_disk() => Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "it must be given")),
+        Some(unit) if unit >= 0 => {
+            if (0..bus.units()).contains(&unit) && free(&unit) {
+                Ok(())
+            } else {
+                Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "the unit is taken"))
+            }
+        }
+        _ if device.is_disk() => {
+            Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "it must be given"))
+        }
         _ => {
             device.unit_number = (0..bus.units()).find(free);
             match device.unit_number {
                 Some(_) => Ok(()),
-                None => Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "no unit is free")),
+                None => {
+                    Err(device_fault("InvalidDeviceSpec", index, "unitNumber", "no unit is free"))
+                }
             }
         }
     }
@@ -175,7 +225,10 @@ fn connect(device: &mut VirtualDevice) {
 
 /// An image in a drive must be on its datastore.
 fn check_media(world: &World, device: &VirtualDevice) -> Result<(), Failure> {
-    let Some(name) = device.backing.as_ref().and_then(|backing| backing.file_name.as_deref()) else { return Ok(()) };
+    let Some(name) = device.backing.as_ref().and_then(|backing| backing.file_name.as_deref())
+    else {
+        return Ok(());
+    };
     if name.is_empty() {
         return Ok(());
     }
@@ -205,7 +258,12 @@ fn label(draft: &Draft, device: &mut VirtualDevice) {
     device.device_info = Some(Description { summary: label.clone(), label });
 }
 
-fn edit(world: &mut World, draft: &mut Draft, change: &VirtualDeviceConfigSpec, index: usize) -> Result<(), Failure> {
+fn edit(
+    world: &mut World,
+    draft: &mut Draft,
+    change: &VirtualDeviceConfigSpec,
+    index: usize,
+) -> Result<(), Failure> {
     let key = change.device.key;
     let Some(at) = draft.config.devices.iter().position(|device| device.key() == key) else {
         return Err(device_fault("InvalidDeviceSpec", index, "key", "there is no such device"));
@@ -234,7 +292,7 @@ fn edit(world: &mut World, draft: &mut Draft, change: &VirtualDeviceConfigSpec, 
         }
     };
     draft.config.devices[at] = Device { base: Arc::new(base), own };
-    draft.effects.modified.push_str(&format!("config.hardware.device({key}); "));
+    let _ = write!(draft.effects.modified, "config.hardware.device({key}); ");
     draft.changed(format!("config.hardware.device[{key}]"));
     Ok(())
 }
@@ -247,11 +305,14 @@ fn edited_mac(
     index: usize,
 ) -> Result<Mac, Failure> {
     nic_change::resolve_backing(world, base, index)?;
-    let is_manual = asked.address_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("manual"));
+    let is_manual =
+        asked.address_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("manual"));
     match asked.mac_address.as_deref().filter(|_| is_manual) {
         Some(text) => {
             base.address_type = Some("manual".into());
-            Mac::parse(text).ok_or_else(|| device_fault("InvalidDeviceSpec", index, "macAddress", "it is no address"))
+            Mac::parse(text).ok_or_else(|| {
+                device_fault("InvalidDeviceSpec", index, "macAddress", "it is no address")
+            })
         }
         None => Ok(old),
     }
@@ -266,7 +327,11 @@ fn set_media_datastore(world: &World, device: &mut VirtualDevice) {
     }
 }
 
-fn remove(draft: &mut Draft, change: &VirtualDeviceConfigSpec, index: usize) -> Result<(), Failure> {
+fn remove(
+    draft: &mut Draft,
+    change: &VirtualDeviceConfigSpec,
+    index: usize,
+) -> Result<(), Failure> {
     let key = change.device.key;
     let Some(at) = draft.config.devices.iter().position(|device| device.key() == key) else {
         return Err(device_fault("InvalidDeviceSpec", index, "key", "there is no such device"));
@@ -276,14 +341,22 @@ fn remove(draft: &mut Draft, change: &VirtualDeviceConfigSpec, index: usize) -> 
     let is_fixed = bus.is_some_and(Bus::is_fixed) || FIXED.contains(&key);
     let is_in_use = draft.config.devices.iter().any(|other| other.base.controller_key == Some(key));
     if is_fixed || is_in_use {
-        return Err(device_fault("InvalidDeviceOperation", index, "key", "the device cannot be removed"));
+        return Err(device_fault(
+            "InvalidDeviceOperation",
+            index,
+            "key",
+            "the device cannot be removed",
+        ));
     }
-    let is_ide = device.base.controller_key.is_some_and(|controller| (keys::IDE..keys::IDE + 2).contains(&controller));
+    let is_ide = device
+        .base
+        .controller_key
+        .is_some_and(|controller| (keys::IDE..keys::IDE + 2).contains(&controller));
     if draft.power == Power::On && (is_ide || bus.is_some()) {
         return Err(invalid_power_state(Power::Off, draft.power));
     }
     let device = draft.config.devices.remove(at);
-    draft.effects.deleted.push_str(&format!("config.hardware.device({key}); "));
+    let _ = write!(draft.effects.deleted, "config.hardware.device({key}); ");
     draft.changed(Changed::Removed(format!("config.hardware.device[{key}]").into()));
     match &device.own {
         Own::Disk(Disk { file, .. }) => {

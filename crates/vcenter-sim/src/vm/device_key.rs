@@ -80,8 +80,11 @@ pub(crate) fn bus_of(class: &str) -> Option<Bus> {
         "VirtualIDEController" => Bus::Ide,
         "VirtualPS2Controller" => Bus::Ps2,
         "VirtualSIOController" => Bus::Sio,
-        "ParaVirtualSCSIController" | "VirtualLsiLogicController" | "VirtualLsiLogicSASController"
-        | "VirtualBusLogicController" | "VirtualSCSIController" => Bus::Scsi,
+        "ParaVirtualSCSIController"
+        | "VirtualLsiLogicController"
+        | "VirtualLsiLogicSASController"
+        | "VirtualBusLogicController"
+        | "VirtualSCSIController" => Bus::Scsi,
         "VirtualAHCIController" | "VirtualSATAController" => Bus::Sata,
         "VirtualNVMEController" => Bus::Nvme,
         "VirtualUSBController" => Bus::Usb,
@@ -114,5 +117,5 @@ pub(crate) fn next_key(config: &Config, device: &VirtualDevice) -> i32 {
         "VirtualTPM" => keys::TPM,
         _ => 13_000,
     };
-    by_place.filter(is_free).unwrap_or_else(|| (first..).find(is_free).unwrap_or(first))
+    by_place.filter(is_free).unwrap_or_else(|| (first..first + 1000).find(is_free).unwrap_or(first))
 }

@@ -21,9 +21,12 @@ pub(super) fn new_disk(
     operation: Option<&FileOperation>,
     index: usize,
 ) -> Result<Disk, Failure> {
-    let backing = device.backing.get_or_insert_with(|| VirtualDeviceBackingInfo::of("VirtualDiskFlatVer2BackingInfo"));
+    let backing = device
+        .backing
+        .get_or_insert_with(|| VirtualDeviceBackingInfo::of("VirtualDiskFlatVer2BackingInfo"));
     backing.disk_mode.get_or_insert_with(|| "persistent".into());
-    let (name, datastore) = (backing.file_name.take().unwrap_or_default(), backing.datastore.take());
+    let (name, datastore) =
+        (backing.file_name.take().unwrap_or_default(), backing.datastore.take());
     let thin = backing.thin_provisioned.take().unwrap_or(false);
     let uuid = backing.uuid.take().and_then(|uuid| crate::inventory::parse_uuid(&uuid));
     let uuid = uuid.unwrap_or_else(|| draw_uuid(&mut world.random));
@@ -33,7 +36,12 @@ pub(super) fn new_disk(
     device.capacity_in_bytes = None;
     if operation == Some(&FileOperation::Create) {
         let Some(capacity_kb) = capacity_kb.filter(|kb| *kb > 0) else {
-            return Err(device_fault("InvalidDeviceSpec", index, "capacityInKB", "a new disk needs a size"));
+            return Err(device_fault(
+                "InvalidDeviceSpec",
+                index,
+                "capacityInKB",
+                "a new disk needs a size",
+            ));
         };
         let path = new_path(world, draft, &name, datastore.as_ref())?;
         let below = parent.and_then(|parent| existing(world, parent.file_name.as_deref()?));
@@ -41,12 +49,11 @@ pub(super) fn new_disk(
         draft.effects.made.push((Arc::clone(&file), capacity_kb));
         return Ok(Disk { capacity_kb, file });
     }
-    match existing(world, &name) {
-        Some(file) => Ok(Disk { capacity_kb: capacity_kb.unwrap_or_else(|| size_kb(world, &file)), file }),
-        None => {
-            let path = store::locate(world, &name, None)?;
-            Err(store::file_fault(world, "FileNotFound", &path, "File not found:"))
-        }
+    if let Some(file) = existing(world, &name) {
+        Ok(Disk { capacity_kb: capacity_kb.unwrap_or_else(|| size_kb(world, &file)), file })
+    } else {
+        let path = store::locate(world, &name, None)?;
+        Err(store::file_fault(world, "FileNotFound", &path, "File not found:"))
     }
 }
 
@@ -54,9 +61,12 @@ pub(super) fn new_disk(
 fn capacity(device: &VirtualDevice, index: usize) -> Result<Option<i64>, Failure> {
     let from_bytes = device.capacity_in_bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes / 1024);
     match (device.capacity_in_kb.filter(|kb| *kb > 0), from_bytes) {
-        (Some(kb), Some(other)) if kb != other => {
-            Err(device_fault("InvalidDeviceSpec", index, "capacityInBytes", "it contradicts capacityInKB"))
-        }
+        (Some(kb), Some(other)) if kb != other => Err(device_fault(
+            "InvalidDeviceSpec",
+            index,
+            "capacityInBytes",
+            "it contradicts capacityInKB",
+        )),
         (kb, bytes) => Ok(kb.or(bytes)),
     }
 }
@@ -71,10 +81,12 @@ fn new_path(
     let named = store::parse_datastore_path(name).filter(|(_, path)| !path.is_empty());
     if named.is_some() {
         let path = store::locate(world, name, None)?;
-        let is_there = world.store.shelf(&path.datastore).is_some_and(|shelf| shelf.get(&path.path).is_some());
-        return match is_there {
-            true => Err(store::file_fault(world, "FileAlreadyExists", &path, "The file already exists:")),
-            false => Ok(path),
+        let is_there =
+            world.store.shelf(&path.datastore).is_some_and(|shelf| shelf.get(&path.path).is_some());
+        return if is_there {
+            Err(store::file_fault(world, "FileAlreadyExists", &path, "The file already exists:"))
+        } else {
+            Ok(path)
         };
     }
     let datastore = match store::parse_datastore_path(name) {
@@ -82,11 +94,15 @@ fn new_path(
         None => datastore.unwrap_or(&draft.datastore).clone(),
     };
     if let Some(known) = world.inventory.datastores.get(&datastore).filter(|row| !row.accessible) {
-        return Err(Failure::of("InaccessibleDatastore", format!("The datastore '{}' is not accessible.", known.name)));
+        return Err(Failure::of(
+            "InaccessibleDatastore",
+            format!("The datastore '{}' is not accessible.", known.name),
+        ));
     }
     let stem = draft.directory.rsplit('/').next().unwrap_or_default();
     let numbered = (1..).map(|number| format!("{}/{stem}_{number}.vmdk", draft.directory));
-    let mut candidates = std::iter::once(format!("{}/{stem}.vmdk", draft.directory)).chain(numbered);
+    let mut candidates =
+        std::iter::once(format!("{}/{stem}.vmdk", draft.directory)).chain(numbered);
     let is_free = |path: &String| {
         let is_made = draft.effects.made.iter().any(|(file, _)| *file.path.path == **path);
         let is_there = world.store.shelf(&datastore).is_some_and(|shelf| shelf.get(path).is_some());
@@ -100,7 +116,11 @@ fn new_path(
 fn existing(world: &World, name: &str) -> Option<Arc<DiskFile>> {
     let path = store::locate(world, name, None).ok()?;
     let known = world.inventory.vms.iter().find_map(|(_, vm)| {
-        let snapshots = vm.snapshots.iter().flat_map(|all| &all.list).flat_map(|snapshot| snapshot.config.disks());
+        let snapshots = vm
+            .snapshots
+            .iter()
+            .flat_map(|all| &all.list)
+            .flat_map(|snapshot| snapshot.config.disks());
         let mut files = vm.config.disks().chain(snapshots).map(|disk| &disk.file);
         files.find(|file| file.path == path).cloned()
     });
@@ -111,12 +131,18 @@ fn existing(world: &World, name: &str) -> Option<Arc<DiskFile>> {
 }
 
 fn size_kb(world: &World, file: &DiskFile) -> i64 {
-    let entry = world.store.shelf(&file.path.datastore).and_then(|shelf| shelf.get(&file.path.path));
+    let entry =
+        world.store.shelf(&file.path.datastore).and_then(|shelf| shelf.get(&file.path.path));
     entry.map_or(0, |entry| entry.content.size() / 1024)
 }
 
 /// A disk with the size that a request wants: as large or larger.
-pub(super) fn edit_disk(draft: &mut Draft, disk: &Disk, asked: &VirtualDevice, index: usize) -> Result<Disk, Failure> {
+pub(super) fn edit_disk(
+    draft: &mut Draft,
+    disk: &Disk,
+    asked: &VirtualDevice,
+    index: usize,
+) -> Result<Disk, Failure> {
     // A request that repeats the device it read carries the old size in one field beside the new one in the other.
     let repeats_bytes = asked.capacity_in_bytes == Some(disk.capacity_kb.saturating_mul(1024));
     let repeats_kb = asked.capacity_in_kb == Some(disk.capacity_kb);
@@ -127,7 +153,12 @@ pub(super) fn edit_disk(draft: &mut Draft, disk: &Disk, asked: &VirtualDevice, i
     };
     let wanted = wanted.filter(|kb| *kb > 0).unwrap_or(disk.capacity_kb);
     if wanted < disk.capacity_kb {
-        return Err(device_fault("InvalidDeviceOperation", index, "capacityInKB", "a disk cannot shrink"));
+        return Err(device_fault(
+            "InvalidDeviceOperation",
+            index,
+            "capacityInKB",
+            "a disk cannot shrink",
+        ));
     }
     if wanted > disk.capacity_kb && draft.has_snapshots {
         let message = "a disk with snapshots cannot grow";

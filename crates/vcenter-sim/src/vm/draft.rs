@@ -64,7 +64,11 @@ impl Draft {
 
     /// What new and larger disks take of each datastore.
     pub(crate) fn needed_bytes(&self) -> Vec<(FilePath, i64)> {
-        let made = self.effects.made.iter().map(|(file, kb)| (file.path.clone(), store::disk_bytes(file, *kb)));
+        let made = self
+            .effects
+            .made
+            .iter()
+            .map(|(file, kb)| (file.path.clone(), store::disk_bytes(file, *kb)));
         made.collect()
     }
 

@@ -13,7 +13,8 @@ pub(crate) fn invalid_power_state(requested: Power, existing: Power) -> Failure 
         Power::On => "Powered on",
         Power::Suspended => "Suspended",
     };
-    let message = format!("The attempted operation cannot be performed in the current state ({shown}).");
+    let message =
+        format!("The attempted operation cannot be performed in the current state ({shown}).");
     Failure::of("InvalidPowerState", message)
         .with("requestedState", &requested.wire())
         .with("existingState", &existing.wire())
@@ -34,7 +35,10 @@ pub(crate) fn need_connected(world: &World, moref: &MoRef) -> Result<(), Failure
         return Ok(());
     }
     let host = world.inventory.name(&row.host).unwrap_or_default();
-    Err(Failure::of("HostNotConnected", format!("Unable to communicate with the remote host {host}, since it is disconnected.")))
+    Err(Failure::of(
+        "HostNotConnected",
+        format!("Unable to communicate with the remote host {host}, since it is disconnected."),
+    ))
 }
 
 pub(crate) fn need_power(world: &World, moref: &MoRef, wanted: Power) -> Result<(), Failure> {
@@ -43,9 +47,10 @@ pub(crate) fn need_power(world: &World, moref: &MoRef, wanted: Power) -> Result<
 }
 
 pub(crate) fn refuse_template(world: &World, moref: &MoRef) -> Result<(), Failure> {
-    match vm(world, moref)?.template {
-        true => Err(not_supported("The operation is not supported on the object: it is a template.")),
-        false => Ok(()),
+    if vm(world, moref)?.template {
+        Err(not_supported("The operation is not supported on the object: it is a template."))
+    } else {
+        Ok(())
     }
 }
 

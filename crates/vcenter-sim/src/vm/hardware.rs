@@ -139,7 +139,11 @@ fn bus(class: &str, key: i32, number: i32, label: &str) -> VirtualDevice {
 }
 
 fn attached(class: &str, key: i32, label: &str, (controller, unit): (i32, i32)) -> VirtualDevice {
-    VirtualDevice { controller_key: Some(controller), unit_number: Some(unit), ..described(class, key, label) }
+    VirtualDevice {
+        controller_key: Some(controller),
+        unit_number: Some(unit),
+        ..described(class, key, label)
+    }
 }
 
 fn video_card() -> VirtualDevice {

@@ -141,6 +141,10 @@ impl Vm {
 
 /// `network-7` and `dvportgroup-12` tell their kind by their id; a card remembers only that.
 pub(crate) fn network_ref(id: &str) -> MoRef {
-    let kind = if id.starts_with("dvportgroup-") { MoType::DistributedVirtualPortgroup } else { MoType::Network };
+    let kind = if id.starts_with("dvportgroup-") {
+        MoType::DistributedVirtualPortgroup
+    } else {
+        MoType::Network
+    };
     MoRef::new(kind, id)
 }

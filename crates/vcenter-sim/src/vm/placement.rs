@@ -15,61 +15,88 @@ pub(crate) fn choose_host(
     demand: Demand,
 ) -> Result<MoRef, Failure> {
     let Some(row) = inventory.pools.get(pool) else { return Err(Failure::not_found(pool)) };
-    let Some(compute) = inventory.computes.get(&row.owner) else { return Err(Failure::not_found(&row.owner)) };
+    let Some(compute) = inventory.computes.get(&row.owner) else {
+        return Err(Failure::not_found(&row.owner));
+    };
     if let Some(asked) = asked {
         return match inventory.hosts.get(asked) {
             None => Err(Failure::not_found(asked)),
-            Some(_) if !compute.hosts.contains(asked) => Err(Failure::invalid_argument("spec.host")),
+            Some(_) if !compute.hosts.contains(asked) => {
+                Err(Failure::invalid_argument("spec.host"))
+            }
             Some(host) if !host.is_usable() => Err(unusable(&host.name)),
             Some(_) => Ok(asked.clone()),
         };
     }
-    let usable = compute.hosts.iter().filter_map(|moref| Some((moref, inventory.hosts.get(moref)?)));
+    let usable =
+        compute.hosts.iter().filter_map(|moref| Some((moref, inventory.hosts.get(moref)?)));
     let usable: Vec<_> = usable.filter(|(_, host)| host.is_usable()).collect();
     if usable.is_empty() {
         let fault = Fault::of("NoCompatibleHost").with("host", &compute.hosts);
         return Err(Failure::new(fault, "No host is compatible with the virtual machine."));
     }
-    let has_room = |host: &crate::inventory::Host| host.demand.memory + demand.memory <= host.memory;
+    let has_room =
+        |host: &crate::inventory::Host| host.demand.memory + demand.memory <= host.memory;
     let roomy = usable.iter().filter(|(_, host)| has_room(host));
-    match roomy.min_by_key(|(_, host)| host.demand.memory) {
-        Some((moref, _)) => Ok((*moref).clone()),
-        None => {
-            let unreserved = usable.iter().map(|(_, host)| host.memory - host.demand.memory).max().unwrap_or(0);
-            let fault = Fault::of("InsufficientMemoryResourcesFault")
-                .with("unreserved", &unreserved)
-                .with("requested", &demand.memory);
-            Err(Failure::new(fault, "The host does not have sufficient memory resources to satisfy the reservation."))
-        }
+    if let Some((moref, _)) = roomy.min_by_key(|(_, host)| host.demand.memory) {
+        Ok((*moref).clone())
+    } else {
+        let unreserved =
+            usable.iter().map(|(_, host)| host.memory - host.demand.memory).max().unwrap_or(0);
+        let fault = Fault::of("InsufficientMemoryResourcesFault")
+            .with("unreserved", &unreserved)
+            .with("requested", &demand.memory);
+        Err(Failure::new(
+            fault,
+            "The host does not have sufficient memory resources to satisfy the reservation.",
+        ))
     }
 }
 
 fn unusable(name: &str) -> Failure {
-    let message = format!("The operation is not allowed in the current connection state of the host {name}.");
+    let message =
+        format!("The operation is not allowed in the current connection state of the host {name}.");
     Failure::of("InvalidState", message)
 }
 
 /// A datastore that a VM can be put on, and that hosts of this pool see.
-pub(crate) fn check_datastore(world: &World, datastore: &MoRef, pool: Option<&MoRef>) -> Result<(), Failure> {
+pub(crate) fn check_datastore(
+    world: &World,
+    datastore: &MoRef,
+    pool: Option<&MoRef>,
+) -> Result<(), Failure> {
     let inventory = &world.inventory;
     let Some(row) = inventory.datastores.get(datastore) else {
         let fault = Fault::of("InvalidDatastore").with("datastore", datastore);
         return Err(Failure::new(fault, "The datastore does not exist."));
     };
     let invalid = |class: &str, message: String| {
-        let fault = Fault::of(class).with("datastore", datastore).with("name", &row.name.to_string());
+        let fault =
+            Fault::of(class).with("datastore", datastore).with("name", &row.name.to_string());
         Err(Failure::new(fault, message))
     };
     if !row.accessible {
-        return invalid("InaccessibleDatastore", format!("The datastore '{}' is not accessible.", row.name));
+        return invalid(
+            "InaccessibleDatastore",
+            format!("The datastore '{}' is not accessible.", row.name),
+        );
     }
     if row.maintenance {
-        return invalid("InvalidDatastore", format!("The datastore '{}' is in maintenance mode.", row.name));
+        return invalid(
+            "InvalidDatastore",
+            format!("The datastore '{}' is in maintenance mode.", row.name),
+        );
     }
-    let compute = pool.and_then(|pool| inventory.pools.get(pool)).and_then(|pool| inventory.computes.get(&pool.owner));
-    match compute.is_some_and(|compute| !compute.hosts.iter().any(|host| row.hosts.contains(host))) {
-        true => invalid("InvalidDatastore", format!("The datastore '{}' is not visible to the hosts of the pool.", row.name)),
-        false => Ok(()),
+    let compute = pool
+        .and_then(|pool| inventory.pools.get(pool))
+        .and_then(|pool| inventory.computes.get(&pool.owner));
+    if compute.is_some_and(|compute| !compute.hosts.iter().any(|host| row.hosts.contains(host))) {
+        invalid(
+            "InvalidDatastore",
+            format!("The datastore '{}' is not visible to the hosts of the pool.", row.name),
+        )
+    } else {
+        Ok(())
     }
 }
 

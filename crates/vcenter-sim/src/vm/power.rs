@@ -11,7 +11,12 @@ use crate::vm::fault::{invalid_power_state, need_connected, need_power, refuse_t
 use crate::vm::{Power, placement};
 use crate::world::{Handle, World};
 
-pub(super) fn power_on(world: &mut World, cx: &CallContext<'_>, this: &MoRef, host: Option<MoRef>) -> Result<MoRef, Failure> {
+pub(super) fn power_on(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    host: Option<MoRef>,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.power_on.draw(&mut world.random);
     let (begun, done, at) = (this.clone(), this.clone(), host.clone());
@@ -24,7 +29,12 @@ pub(super) fn power_on(world: &mut World, cx: &CallContext<'_>, this: &MoRef, ho
 }
 
 /// Checks that a VM may start, and says that it does.
-pub(super) fn begin_power_on(world: &mut World, scene: &Scene, this: &MoRef, host: Option<&MoRef>) -> Result<(), Failure> {
+pub(super) fn begin_power_on(
+    world: &mut World,
+    scene: &Scene,
+    this: &MoRef,
+    host: Option<&MoRef>,
+) -> Result<(), Failure> {
     need_connected(world, this)?;
     let existing = vm(world, this)?.power;
     if existing == Power::On {
@@ -34,14 +44,22 @@ pub(super) fn begin_power_on(world: &mut World, scene: &Scene, this: &MoRef, hos
         report_failure(world, scene, this, &failure);
         return Err(failure);
     }
-    event::post_vm(world, scene, "VmStartingEvent", this, "{vm} on host {host} in {dc} is starting");
+    event::post_vm(
+        world,
+        scene,
+        "VmStartingEvent",
+        this,
+        "{vm} on host {host} in {dc} is starting",
+    );
     Ok(())
 }
 
 /// Whether pool and hosts have room, and which host it will be.
 fn admit(world: &World, this: &MoRef, host: Option<&MoRef>) -> Result<MoRef, Failure> {
     let row = vm(world, this)?;
-    let Some(pool) = &row.pool else { return Err(Failure::of("InvalidState", "The virtual machine has no resource pool.")) };
+    let Some(pool) = &row.pool else {
+        return Err(Failure::of("InvalidState", "The virtual machine has no resource pool."));
+    };
     let demand = row.demand();
     world.inventory.admit(pool, demand)?;
     let own = world.inventory.hosts.get(&row.host).filter(|own| own.is_usable() && host.is_none());
@@ -54,7 +72,12 @@ fn admit(world: &World, this: &MoRef, host: Option<&MoRef>) -> Result<MoRef, Fai
 
 fn report_failure(world: &mut World, scene: &Scene, this: &MoRef, failure: &Failure) {
     let message = event::fill(world, this, "Cannot power on {vm} on {host} in {dc}.");
-    let draft = event::vm_draft(world, "VmFailedToPowerOnEvent", this, format!("{message} {}", failure.message));
+    let draft = event::vm_draft(
+        world,
+        "VmFailedToPowerOnEvent",
+        this,
+        format!("{message} {}", failure.message),
+    );
     let draft = draft.with("reason", &failure.clone().localized());
     event::post(world, scene, draft);
 }
@@ -77,19 +100,40 @@ pub(super) fn finish_power_on(
     let was_suspended = vm(world, this)?.power == Power::Suspended;
     set_power(world, this, Power::On, scene.now);
     world.inventory.change_vm(this, |row| row.host = host.clone());
-    let in_cluster = world.inventory.compute_of_host(&host).is_some_and(|at| at.kind == MoType::ClusterComputeResource);
-    match in_cluster {
-        true => event::post_vm(world, scene, "DrsVmPoweredOnEvent", this, "DRS powered on {vm} on {host} in {dc}"),
-        false => event::post_vm(world, scene, "VmPoweredOnEvent", this, "{vm} on {host} in {dc} is powered on"),
+    let in_cluster = world
+        .inventory
+        .compute_of_host(&host)
+        .is_some_and(|at| at.kind == MoType::ClusterComputeResource);
+    if in_cluster {
+        event::post_vm(
+            world,
+            scene,
+            "DrsVmPoweredOnEvent",
+            this,
+            "DRS powered on {vm} on {host} in {dc}",
+        )
+    } else {
+        event::post_vm(
+            world,
+            scene,
+            "VmPoweredOnEvent",
+            this,
+            "{vm} on {host} in {dc} is powered on",
+        )
     };
-    match was_suspended {
-        true => guest::resume(world, handle, this),
-        false => guest::boot(world, handle, this),
+    if was_suspended {
+        guest::resume(world, handle, this);
+    } else {
+        guest::boot(world, handle, this);
     }
     Ok(())
 }
 
-pub(super) fn power_off(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<MoRef, Failure> {
+pub(super) fn power_off(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.power_off.draw(&mut world.random);
     let (begun, done) = (this.clone(), this.clone());
@@ -100,7 +144,13 @@ pub(super) fn power_off(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -
             if existing == Power::Off {
                 return Err(invalid_power_state(Power::Off, existing));
             }
-            event::post_vm(world, &run.into(), "VmStoppingEvent", &begun, "{vm} on {host} in {dc} is stopping");
+            event::post_vm(
+                world,
+                &run.into(),
+                "VmStoppingEvent",
+                &begun,
+                "{vm} on {host} in {dc} is stopping",
+            );
             Ok(())
         })
         .then(takes, move |world, run| {
@@ -117,10 +167,20 @@ pub(super) fn power_off(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -
 pub(crate) fn finish_power_off(world: &mut World, scene: &Scene, this: &MoRef) {
     set_power(world, this, Power::Off, scene.now);
     guest::stop(world, this);
-    event::post_vm(world, scene, "VmPoweredOffEvent", this, "{vm} on {host} in {dc} is powered off");
+    event::post_vm(
+        world,
+        scene,
+        "VmPoweredOffEvent",
+        this,
+        "{vm} on {host} in {dc} is powered off",
+    );
 }
 
-pub(super) fn reset(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<MoRef, Failure> {
+pub(super) fn reset(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.reset.draw(&mut world.random);
     let (begun, done) = (this.clone(), this.clone());
@@ -128,7 +188,13 @@ pub(super) fn reset(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Re
         .first(move |world, run| {
             need_connected(world, &begun)?;
             need_power(world, &begun, Power::On)?;
-            event::post_vm(world, &run.into(), "VmResettingEvent", &begun, "{vm} on {host} in {dc} is reset");
+            event::post_vm(
+                world,
+                &run.into(),
+                "VmResettingEvent",
+                &begun,
+                "{vm} on {host} in {dc} is reset",
+            );
             Ok(())
         })
         .then(takes, move |world, run| {
@@ -140,14 +206,23 @@ pub(super) fn reset(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Re
 }
 
 /// The guest begins anew while the VM stays on.
-pub(crate) fn restart_guest(world: &mut World, handle: &Handle, this: &MoRef, now: jiff::Timestamp) {
+pub(crate) fn restart_guest(
+    world: &mut World,
+    handle: &Handle,
+    this: &MoRef,
+    now: jiff::Timestamp,
+) {
     guest::stop(world, this);
     world.inventory.change_vm(this, |row| row.boot_time = Some(now));
     world.inventory.changes.modified(this, ["runtime.bootTime", "summary.runtime.bootTime"]);
     guest::boot(world, handle, this);
 }
 
-pub(super) fn suspend(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<MoRef, Failure> {
+pub(super) fn suspend(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.suspend.draw(&mut world.random);
     let (begun, done) = (this.clone(), this.clone());
@@ -155,7 +230,13 @@ pub(super) fn suspend(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> 
         .first(move |world, run| {
             need_connected(world, &begun)?;
             need_power(world, &begun, Power::On)?;
-            event::post_vm(world, &run.into(), "VmSuspendingEvent", &begun, "{vm} on {host} in {dc} is being suspended");
+            event::post_vm(
+                world,
+                &run.into(),
+                "VmSuspendingEvent",
+                &begun,
+                "{vm} on {host} in {dc} is being suspended",
+            );
             Ok(())
         })
         .then(takes, move |world, run| {
@@ -181,7 +262,12 @@ pub(crate) enum Request {
 }
 
 /// Asks the guest; it answers at once and acts when it acts.
-pub(super) fn ask_guest(world: &mut World, cx: &CallContext<'_>, this: &MoRef, request: Request) -> Result<(), Failure> {
+pub(super) fn ask_guest(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    request: Request,
+) -> Result<(), Failure> {
     refuse_template(world, this)?;
     need_connected(world, this)?;
     need_power(world, this, Power::On)?;
@@ -190,7 +276,9 @@ pub(super) fn ask_guest(world: &mut World, cx: &CallContext<'_>, this: &MoRef, r
         return Err(Failure::of("ToolsUnavailable", message));
     }
     let (class, message) = match request {
-        Request::ShutDown => ("VmGuestShutdownEvent", "Guest OS shut down for {vm} on {host} in {dc}"),
+        Request::ShutDown => {
+            ("VmGuestShutdownEvent", "Guest OS shut down for {vm} on {host} in {dc}")
+        }
         Request::Reboot => ("VmGuestRebootEvent", "Guest OS reboot for {vm} on {host} in {dc}"),
         Request::StandBy => ("VmGuestStandbyEvent", "Guest OS standby for {vm} on {host} in {dc}"),
     };
@@ -203,13 +291,19 @@ pub(super) fn ask_guest(world: &mut World, cx: &CallContext<'_>, this: &MoRef, r
 }
 
 /// The guest shuts down, reboots or stands by, which takes it a while.
-pub(crate) fn guest_acts(world: &mut World, handle: &Handle, scene: Scene, this: &MoRef, request: Request) {
+pub(crate) fn guest_acts(
+    world: &mut World,
+    handle: &Handle,
+    scene: Scene,
+    this: &MoRef,
+    request: Request,
+) {
     let takes = handle.options.timings.shutdown.draw(&mut world.random);
     let Some(boot) = world.inventory.vms.get(this).map(|row| row.guest.boot) else { return };
     let this = this.clone();
     handle.after(takes, move |world, handle| {
         let is_same = |row: &&crate::vm::Vm| row.guest.boot == boot && row.power == Power::On;
-        if world.inventory.vms.get(&this).filter(is_same).is_none() {
+        if world.inventory.vms.get(&this).as_ref().is_none_or(|x| !is_same(x)) {
             return;
         }
         let scene = Scene { now: handle.now(), ..scene };
@@ -230,7 +324,12 @@ pub(crate) fn set_power(world: &mut World, this: &MoRef, power: Power, now: jiff
         plug_in(row)
     });
     let mut paths: Vec<Changed> = POWER_PATHS.iter().map(|path| Changed::from(*path)).collect();
-    paths.extend(plugged.unwrap_or_default().iter().map(|key| Changed::from(format!("config.hardware.device[{key}]"))));
+    paths.extend(
+        plugged
+            .unwrap_or_default()
+            .iter()
+            .map(|key| Changed::from(format!("config.hardware.device[{key}]"))),
+    );
     world.inventory.changes.modified(this, paths);
 }
 

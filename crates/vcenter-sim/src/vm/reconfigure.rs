@@ -18,7 +18,7 @@ pub(super) fn reconfigure(
     cx: &CallContext<'_>,
     this: &MoRef,
     spec: VirtualMachineConfigSpec,
-) -> Result<MoRef, Failure> {
+) -> MoRef {
     let takes = cx.handle.options.timings.reconfigure.draw(&mut world.random);
     let (spec, checked) = (Arc::new(spec), this.clone());
     let (asked, done) = (Arc::clone(&spec), this.clone());
@@ -31,17 +31,26 @@ pub(super) fn reconfigure(
             check(world, &done, &spec)?;
             carry_out(world, &run.into(), &done, &spec).map(|()| None)
         });
-    Ok(submit(world, cx, job))
+    submit(world, cx, job)
 }
 
 /// What can be refused before anything is worked out.
 fn check(world: &World, this: &MoRef, spec: &VirtualMachineConfigSpec) -> Result<(), Failure> {
     let row = vm(world, this)?;
-    if spec.change_version.as_ref().is_some_and(|version| !version.is_empty() && *version != row.change_version()) {
-        return Err(Failure::of("ConcurrentAccess", "The virtual machine has been changed since it was read."));
+    if spec
+        .change_version
+        .as_ref()
+        .is_some_and(|version| !version.is_empty() && *version != row.change_version())
+    {
+        return Err(Failure::of(
+            "ConcurrentAccess",
+            "The virtual machine has been changed since it was read.",
+        ));
     }
     if row.template && !is_only_name_and_annotation(spec) {
-        return Err(not_supported("Only the name and the annotation of a template can be changed."));
+        return Err(not_supported(
+            "Only the name and the annotation of a template can be changed.",
+        ));
     }
     if let Some(name) = &spec.name {
         rename::check_vm(world, this, name)?;
@@ -60,17 +69,30 @@ fn is_only_name_and_annotation(spec: &VirtualMachineConfigSpec) -> bool {
 }
 
 /// Works the request out on a draft and, if all of it is accepted, makes that the configuration.
-fn carry_out(world: &mut World, scene: &Scene, this: &MoRef, spec: &VirtualMachineConfigSpec) -> Result<(), Failure> {
+fn carry_out(
+    world: &mut World,
+    scene: &Scene,
+    this: &MoRef,
+    spec: &VirtualMachineConfigSpec,
+) -> Result<(), Failure> {
     let row = vm(world, this)?;
-    let (mut draft, host, pool, before) = (Draft::of(row), row.host.clone(), row.pool.clone(), row.demand());
+    let (mut draft, host, pool, before) =
+        (Draft::of(row), row.host.clone(), row.pool.clone(), row.demand());
     config_change::apply(world, &mut draft, spec)?;
     config_change::check_cpu_limit(world, &draft, &host)?;
     draft.check_space(world)?;
     if draft.power == Power::On
         && let Some(pool) = &pool
     {
-        let after = crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings);
-        let grows = crate::pool::Demand { memory: after.memory - before.memory, mhz: after.mhz - before.mhz };
+        let after = crate::pool::Demand::of(
+            draft.config.cpus,
+            draft.config.memory_mb,
+            &draft.config.settings,
+        );
+        let grows = crate::pool::Demand {
+            memory: after.memory - before.memory,
+            mhz: after.mhz - before.mhz,
+        };
         if grows.memory > 0 || grows.mhz > 0 {
             world.inventory.admit(pool, grows)?;
         }
@@ -79,7 +101,8 @@ fn carry_out(world: &mut World, scene: &Scene, this: &MoRef, spec: &VirtualMachi
     world.inventory.change_vm(this, |row| {
         row.config = config;
         row.uuid = spec.uuid.as_deref().and_then(parse_uuid).unwrap_or(row.uuid);
-        row.instance_uuid = spec.instance_uuid.as_deref().and_then(parse_uuid).unwrap_or(row.instance_uuid);
+        row.instance_uuid =
+            spec.instance_uuid.as_deref().and_then(parse_uuid).unwrap_or(row.instance_uuid);
         row.created = spec.create_date.unwrap_or(row.created);
         row.touch(scene.now);
     });
@@ -110,7 +133,9 @@ fn post(
     (modified, added, deleted): (&str, &str, &str),
 ) {
     let head = event::fill(world, this, "Reconfigured {vm} on {host} in {dc}.");
-    let message = format!("{head}  \n \nModified:  \n \n{modified} \n\nAdded:  \n \n{added} \n\nDeleted:  \n \n{deleted}");
+    let message = format!(
+        "{head}  \n \nModified:  \n \n{modified} \n\nAdded:  \n \n{added} \n\nDeleted:  \n \n{deleted}"
+    );
     let changes = Element::new("configChanges")
         .with_field("modified", &modified.to_owned())
         .with_field("added", &added.to_owned())

@@ -24,7 +24,8 @@ pub(super) fn relocate(
     let timings = &cx.handle.options.timings;
     let moves_files = spec.datastore.as_ref().is_some_and(|target| *target != datastore);
     let bytes = if moves_files { world.store.directory_bytes(&datastore, &directory) } else { 0 };
-    let takes = timings.relocate.draw(&mut world.random) + timings.copying(bytes, &mut world.random);
+    let takes =
+        timings.relocate.draw(&mut world.random) + timings.copying(bytes, &mut world.random);
     let (spec, checked, done) = (Arc::new(spec), this.clone(), this.clone());
     let asked = Arc::clone(&spec);
     let job = Job::on("RelocateVM_Task", this)
@@ -41,7 +42,12 @@ pub(super) fn relocate(
 }
 
 /// The host that it goes to.
-fn check(world: &World, this: &MoRef, spec: &VirtualMachineRelocateSpec, bytes: i64) -> Result<MoRef, Failure> {
+fn check(
+    world: &World,
+    this: &MoRef,
+    spec: &VirtualMachineRelocateSpec,
+    bytes: i64,
+) -> Result<MoRef, Failure> {
     let row = vm(world, this)?;
     if let Some(datastore) = &spec.datastore {
         placement::check_datastore(world, datastore, spec.pool.as_ref().or(row.pool.as_ref()))?;
@@ -57,7 +63,9 @@ fn check(world: &World, this: &MoRef, spec: &VirtualMachineRelocateSpec, bytes: 
     }
     // A host of another cluster brings that cluster's root pool with it.
     let by_host = spec.host.as_ref().and_then(|host| world.inventory.compute_of_host(host));
-    let root_pool = by_host.and_then(|compute| world.inventory.computes.get(compute)).map(|compute| &compute.pool);
+    let root_pool = by_host
+        .and_then(|compute| world.inventory.computes.get(compute))
+        .map(|compute| &compute.pool);
     match spec.pool.as_ref().or(row.pool.as_ref().filter(|_| spec.host.is_none())).or(root_pool) {
         Some(pool) if spec.pool.is_some() || spec.host.is_some() => {
             let demand = row.current_demand();
@@ -78,12 +86,23 @@ fn carry_out(
     host: &MoRef,
 ) -> Result<(), Failure> {
     let row = vm(world, this)?;
-    let (old_host, old_datastore, folder) = (row.host.clone(), row.home.datastore.clone(), row.folder.clone());
-    let compute = world.inventory.compute_of_host(host).and_then(|compute| world.inventory.computes.get(compute));
-    let in_same = row.pool.as_ref().and_then(|pool| world.inventory.pools.get(pool)).map(|pool| pool.owner.clone());
-    let pool = spec.pool.clone().or_else(|| match world.inventory.compute_of_host(host) == in_same.as_ref() {
-        true => row.pool.clone(),
-        false => compute.map(|compute| compute.pool.clone()),
+    let (old_host, old_datastore, folder) =
+        (row.host.clone(), row.home.datastore.clone(), row.folder.clone());
+    let compute = world
+        .inventory
+        .compute_of_host(host)
+        .and_then(|compute| world.inventory.computes.get(compute));
+    let in_same = row
+        .pool
+        .as_ref()
+        .and_then(|pool| world.inventory.pools.get(pool))
+        .map(|pool| pool.owner.clone());
+    let pool = spec.pool.clone().or_else(|| {
+        if world.inventory.compute_of_host(host) == in_same.as_ref() {
+            row.pool.clone()
+        } else {
+            compute.map(|compute| compute.pool.clone())
+        }
     });
     let mut draft = Draft::of(row);
     device_change::apply(world, &mut draft, &spec.device_change)?;
@@ -119,26 +138,46 @@ fn move_files(world: &mut World, scene: &Scene, this: &MoRef, datastore: &MoRef)
             if let Own::Disk(disk) = &mut device.own {
                 let base = disk.file.chain().last().map_or(disk.file.as_ref(), |base| base);
                 let (uuid, thin) = (disk.file.uuid, base.thin);
-                disk.file = Arc::new(DiskFile { path: at(&base.path.path), uuid, thin, parent: None });
+                disk.file =
+                    Arc::new(DiskFile { path: at(&base.path.path), uuid, thin, parent: None });
             }
         }
         row.touch(scene.now);
     });
     store::add_vm_files(world, this, scene.now);
-    let paths = ["config.files", "summary.config.vmPathName", "config.changeVersion", "config.modified", "config.hardware.device"];
+    let paths = [
+        "config.files",
+        "summary.config.vmPathName",
+        "config.changeVersion",
+        "config.modified",
+        "config.hardware.device",
+    ];
     world.inventory.changes.modified(this, paths);
 }
 
 fn post(world: &mut World, scene: &Scene, this: &MoRef, old_host: &MoRef, old_datastore: &MoRef) {
     let name = |obj: &MoRef| world.inventory.name(obj).unwrap_or_default().to_owned();
     let (from_host, from_store) = (name(old_host), name(old_datastore));
-    let is_storage = world.inventory.vms.get(this).is_some_and(|row| row.home.datastore != *old_datastore);
-    let (class, words) = match is_storage {
-        true => ("VmRelocatedEvent", format!("Completed the relocation of {{vm}} from {from_host}, {from_store} to {{host}} in {{dc}}")),
-        false => ("VmMigratedEvent", format!("Migration of virtual machine {{vm}} from {from_host}, {from_store} to {{host}} completed")),
+    let is_storage =
+        world.inventory.vms.get(this).is_some_and(|row| row.home.datastore != *old_datastore);
+    let (class, words) = if is_storage {
+        (
+            "VmRelocatedEvent",
+            format!(
+                "Completed the relocation of {{vm}} from {from_host}, {from_store} to {{host}} in {{dc}}"
+            ),
+        )
+    } else {
+        (
+            "VmMigratedEvent",
+            format!(
+                "Migration of virtual machine {{vm}} from {from_host}, {from_store} to {{host}} completed"
+            ),
+        )
     };
     let message = event::fill(world, this, &words);
-    let draft = event::vm_draft(world, class, this, message).with_object(world, "sourceHost", old_host);
+    let draft =
+        event::vm_draft(world, class, this, message).with_object(world, "sourceHost", old_host);
     let draft = match world.inventory.datacenter_of(this) {
         Some(datacenter) => draft.with_object(world, "sourceDatacenter", &datacenter),
         None => draft,
@@ -147,7 +186,11 @@ fn post(world: &mut World, scene: &Scene, this: &MoRef, old_host: &MoRef, old_da
 }
 
 /// The ticket for a console, which nothing answers.
-pub(super) fn console_ticket(world: &mut World, this: &MoRef, kind: &str) -> Result<Element, Failure> {
+pub(super) fn console_ticket(
+    world: &mut World,
+    this: &MoRef,
+    kind: &str,
+) -> Result<Element, Failure> {
     let row = vm(world, this)?;
     let (host, file) = (row.host.clone(), world.inventory.datastore_path(&row.home));
     let host = world.inventory.name(&host).unwrap_or_default().to_owned();
@@ -158,5 +201,8 @@ pub(super) fn console_ticket(world: &mut World, this: &MoRef, kind: &str) -> Res
         .with_field("host", &host)
         .with_field("port", &443)
         .with_field("sslThumbprint", &world.inventory.host_thumbprint)
-        .with_field("url", &(kind == "webmks").then(|| format!("wss://{host}:443/ticket/{ticket}"))))
+        .with_field(
+            "url",
+            &(kind == "webmks").then(|| format!("wss://{host}:443/ticket/{ticket}")),
+        ))
 }

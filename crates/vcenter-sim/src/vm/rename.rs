@@ -11,7 +11,7 @@ use crate::task::{Job, submit};
 use crate::vm::fault::{need_connected, not_supported};
 use crate::world::World;
 
-pub(crate) fn rename(world: &mut World, cx: &CallContext<'_>, this: &MoRef, name: String) -> Result<MoRef, Failure> {
+pub(crate) fn rename(world: &mut World, cx: &CallContext<'_>, this: &MoRef, name: String) -> MoRef {
     let takes = cx.handle.options.timings.rename.draw(&mut world.random);
     let (checked, done, new) = (this.clone(), this.clone(), name.clone());
     let job = Job::on("Rename_Task", this)
@@ -26,7 +26,7 @@ pub(crate) fn rename(world: &mut World, cx: &CallContext<'_>, this: &MoRef, name
             carry_out(world, &run.into(), &done, &checked_name(&new)?);
             Ok(None)
         });
-    Ok(submit(world, cx, job))
+    submit(world, cx, job)
 }
 
 pub(super) fn check_vm(world: &World, this: &MoRef, name: &str) -> Result<(), Failure> {
@@ -37,9 +37,10 @@ fn check(world: &World, this: &MoRef, name: &str) -> Result<(), Failure> {
     let name: Arc<str> = checked_name(name)?.into();
     let inventory = &world.inventory;
     let Some(parent) = inventory.parent(this) else {
-        return match inventory.contains(this) {
-            true => Err(not_supported("The root folder cannot be renamed.")),
-            false => Err(Failure::not_found(this)),
+        return if inventory.contains(this) {
+            Err(not_supported("The root folder cannot be renamed."))
+        } else {
+            Err(Failure::not_found(this))
         };
     };
     if inventory.shared_name(this) == Some(&name) {
@@ -50,12 +51,13 @@ fn check(world: &World, this: &MoRef, name: &str) -> Result<(), Failure> {
     if parent.kind == MoType::Datacenter || is_root_pool {
         return Err(not_supported("The object cannot be renamed."));
     }
-    match inventory.folders.contains(&parent) {
-        true => inventory.refuse_duplicate(&parent, &name),
-        false => match inventory.child_named(&parent, &name) {
+    if inventory.folders.contains(&parent) {
+        inventory.refuse_duplicate(&parent, &name)
+    } else {
+        match inventory.child_named(&parent, &name) {
             Some(object) if object.kind == this.kind => Err(duplicate_name(&name, &object)),
             _ => Ok(()),
-        },
+        }
     }
 }
 
@@ -69,12 +71,21 @@ pub(super) fn carry_out(world: &mut World, scene: &Scene, this: &MoRef, name: &s
     if this.kind == MoType::VirtualMachine {
         world.inventory.change_vm(this, |row| row.touch(scene.now));
         world.inventory.changes.modified(this, ["config.changeVersion", "config.modified"]);
-        let message = event::fill(world, this, &format!("Renamed {old} from {old} to {name} in {{dc}}"));
+        let message =
+            event::fill(world, this, &format!("Renamed {old} from {old} to {name} in {{dc}}"));
         let draft = event::vm_draft(world, "VmRenamedEvent", this, message);
-        event::post(world, scene, draft.with("oldName", &old.to_string()).with("newName", &name.to_owned()));
+        event::post(
+            world,
+            scene,
+            draft.with("oldName", &old.to_string()).with("newName", &name.to_owned()),
+        );
     } else if this.kind == MoType::Datastore {
         let message = format!("Renamed datastore from {old} to {name}");
         let draft = Draft::new("DatastoreRenamedEvent", message).about_entity(world, this);
-        event::post(world, scene, draft.with("oldName", &old.to_string()).with("newName", &name.to_owned()));
+        event::post(
+            world,
+            scene,
+            draft.with("oldName", &old.to_string()).with("newName", &name.to_owned()),
+        );
     }
 }

@@ -34,7 +34,10 @@ impl Snapshots {
         self.list.iter().find(|snapshot| snapshot.moref == *moref)
     }
 
-    pub(crate) fn children<'a>(&'a self, parent: Option<&'a MoRef>) -> impl Iterator<Item = &'a Snapshot> {
+    pub(crate) fn children<'a>(
+        &'a self,
+        parent: Option<&'a MoRef>,
+    ) -> impl Iterator<Item = &'a Snapshot> {
         self.list.iter().filter(move |snapshot| snapshot.parent.as_ref() == parent)
     }
 
@@ -58,7 +61,8 @@ impl Snapshots {
             }
             at
         };
-        let parents: Vec<_> = self.list.iter().map(|snapshot| parent_of(&snapshot.moref, &self.list)).collect();
+        let parents: Vec<_> =
+            self.list.iter().map(|snapshot| parent_of(&snapshot.moref, &self.list)).collect();
         if let Some(current) = self.current.clone().filter(|current| gone.contains(current)) {
             self.current = parent_of(&current, &self.list);
         }
@@ -69,7 +73,10 @@ impl Snapshots {
     }
 
     pub(crate) fn wire(&self, vm: &MoRef) -> VirtualMachineSnapshotInfo {
-        VirtualMachineSnapshotInfo { current_snapshot: self.current.clone(), root_snapshot_list: self.trees(vm, None) }
+        VirtualMachineSnapshotInfo {
+            current_snapshot: self.current.clone(),
+            root_snapshot_list: self.trees(vm, None),
+        }
     }
 
     fn trees(&self, vm: &MoRef, parent: Option<&MoRef>) -> Vec<VirtualMachineSnapshotTree> {

@@ -1,5 +1,6 @@
 //! Taking, reverting to and removing snapshots.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use roost_vim_wire::{MoRef, MoType, Value, methods};
@@ -26,11 +27,18 @@ pub(super) fn create(
     let (checked, done) = (this.clone(), this.clone());
     let job = Job::on("CreateSnapshot_Task", this)
         .first(move |world, _| need_connected(world, &checked))
-        .then(takes, move |world, run| take(world, run, &done, &asked).map(|moref| Some(Value::Ref(moref))));
+        .then(takes, move |world, run| {
+            take(world, run, &done, &asked).map(|moref| Some(Value::Ref(moref)))
+        });
     Ok(submit(world, cx, job))
 }
 
-fn take(world: &mut World, run: &Run<'_>, this: &MoRef, asked: &methods::CreateSnapshotTask) -> Result<MoRef, Failure> {
+fn take(
+    world: &mut World,
+    run: &Run<'_>,
+    this: &MoRef,
+    asked: &methods::CreateSnapshotTask,
+) -> Result<MoRef, Failure> {
     let moref = world.inventory.ids.snapshot();
     let row = vm(world, this)?;
     let mut snapshots = row.snapshots.as_deref().cloned().unwrap_or_default();
@@ -73,13 +81,21 @@ fn take(world: &mut World, run: &Run<'_>, this: &MoRef, asked: &methods::CreateS
 const MAX_SNAPSHOTS: usize = 32;
 
 /// Puts a new file on top of every disk, so that what is below it does not change any more.
-fn branch_off(config: &mut Config, home: &FilePath, directory: &str, number: i32) -> Vec<(Arc<DiskFile>, i64)> {
+fn branch_off(
+    config: &mut Config,
+    home: &FilePath,
+    directory: &str,
+    number: i32,
+) -> Vec<(Arc<DiskFile>, i64)> {
     let mut made = Vec::new();
     for device in &mut config.devices {
         let Own::Disk(disk) = &mut device.own else { continue };
         let base = disk.file.path.path.rsplit('/').next().unwrap_or_default();
         let stem = base.trim_end_matches(".vmdk");
-        let stem = stem.rsplit_once("-0").filter(|(_, digits)| digits.len() == 5).map_or(stem, |(stem, _)| stem);
+        let stem = stem
+            .rsplit_once("-0")
+            .filter(|(_, digits)| digits.len() == 5)
+            .map_or(stem, |(stem, _)| stem);
         let file = Arc::new(DiskFile {
             path: FilePath::new(&home.datastore, format!("{directory}/{stem}-{number:06}.vmdk")),
             uuid: disk.file.uuid,
@@ -96,7 +112,8 @@ fn announce(world: &mut World, this: &MoRef) {
     world.inventory.changes.modified(this, PATHS);
     let Some(row) = world.inventory.vms.get(this) else { return };
     let disks = row.config.devices.iter().filter(|device| matches!(device.own, Own::Disk(_)));
-    let paths: Vec<String> = disks.map(|disk| format!("config.hardware.device[{}]", disk.key())).collect();
+    let paths: Vec<String> =
+        disks.map(|disk| format!("config.hardware.device[{}]", disk.key())).collect();
     world.inventory.changes.modified(this, paths);
 }
 
@@ -106,17 +123,24 @@ fn vm_of(world: &World, snapshot: &MoRef) -> Result<MoRef, Failure> {
 }
 
 /// Back to one snapshot, or to the current one of a VM.
-pub(super) fn revert(world: &mut World, cx: &CallContext<'_>, this: &MoRef, stay_off: bool) -> Result<MoRef, Failure> {
+pub(super) fn revert(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    stay_off: bool,
+) -> Result<MoRef, Failure> {
     let is_snapshot = this.kind == MoType::VirtualMachineSnapshot;
     let vm_ref = if is_snapshot { vm_of(world, this)? } else { this.clone() };
     let method = if is_snapshot { "RevertToSnapshot_Task" } else { "RevertToCurrentSnapshot_Task" };
     let takes = cx.handle.options.timings.revert.draw(&mut world.random);
-    let (checked, done, asked) = (vm_ref.clone(), vm_ref.clone(), is_snapshot.then(|| this.clone()));
-    let job = Job::on(method, &vm_ref)
-        .first(move |world, _| need_connected(world, &checked))
-        .then(takes, move |world, run| {
+    let (checked, done, asked) =
+        (vm_ref.clone(), vm_ref.clone(), is_snapshot.then(|| this.clone()));
+    let job = Job::on(method, &vm_ref).first(move |world, _| need_connected(world, &checked)).then(
+        takes,
+        move |world, run| {
             go_back(world, run.handle, &run.into(), &done, asked.as_ref(), stay_off).map(|()| None)
-        });
+        },
+    );
     Ok(submit(world, cx, job))
 }
 
@@ -130,11 +154,13 @@ fn go_back(
 ) -> Result<(), Failure> {
     let row = vm(world, this)?;
     let mut snapshots = row.snapshots.as_deref().cloned().unwrap_or_default();
-    let wanted = asked.or(snapshots.current.as_ref()).and_then(|moref| snapshots.get(moref)).cloned();
+    let wanted =
+        asked.or(snapshots.current.as_ref()).and_then(|moref| snapshots.get(moref)).cloned();
     let Some(snapshot) = wanted else {
         return Err(Failure::of("NotFound", "The virtual machine has no current snapshot."));
     };
-    let (home, directory, was_on) = (row.home.clone(), row.directory().to_owned(), row.power != Power::Off);
+    let (home, directory, was_on) =
+        (row.home.clone(), row.directory().to_owned(), row.power != Power::Off);
     let abandoned: Vec<FilePath> = tops(&row.config, &snapshots);
     let mut config = snapshot.config.clone();
     snapshots.made += 1;
@@ -195,33 +221,44 @@ fn tops(config: &Config, snapshots: &Snapshots) -> Vec<FilePath> {
 }
 
 /// Removes one snapshot, with those that stand on it if asked.
-pub(super) fn remove(world: &mut World, cx: &CallContext<'_>, this: &MoRef, with_children: bool) -> Result<MoRef, Failure> {
+pub(super) fn remove(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    with_children: bool,
+) -> Result<MoRef, Failure> {
     let vm_ref = vm_of(world, this)?;
     let takes = cx.handle.options.timings.remove_snapshot.draw(&mut world.random);
     let (done, snapshot) = (vm_ref.clone(), this.clone());
     let job = Job::on("RemoveSnapshot_Task", &vm_ref).then(takes, move |world, run| {
         let row = vm(world, &done)?;
-        let Some(snapshots) = row.snapshots.as_ref().filter(|all| all.get(&snapshot).is_some()) else {
+        let Some(snapshots) = row.snapshots.as_ref().filter(|all| all.get(&snapshot).is_some())
+        else {
             return Err(Failure::not_found(&snapshot));
         };
-        let gone = if with_children { snapshots.subtree(&snapshot) } else { vec![snapshot.clone()] };
+        let gone =
+            if with_children { snapshots.subtree(&snapshot) } else { vec![snapshot.clone()] };
         consolidate(world, &run.into(), &done, &gone);
         Ok(None)
     });
     Ok(submit(world, cx, job))
 }
 
-pub(super) fn remove_all(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<MoRef, Failure> {
+pub(super) fn remove_all(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> MoRef {
     let takes = cx.handle.options.timings.remove_snapshot.draw(&mut world.random);
     let done = this.clone();
     let job = Job::on("RemoveAllSnapshots_Task", this).then(takes, move |world, run| {
         let row = vm(world, &done)?;
-        let gone: Vec<MoRef> =
-            row.snapshots.iter().flat_map(|all| &all.list).map(|snapshot| snapshot.moref.clone()).collect();
+        let gone: Vec<MoRef> = row
+            .snapshots
+            .iter()
+            .flat_map(|all| &all.list)
+            .map(|snapshot| snapshot.moref.clone())
+            .collect();
         consolidate(world, &run.into(), &done, &gone);
         Ok(None)
     });
-    Ok(submit(world, cx, job))
+    submit(world, cx, job)
 }
 
 /// Takes snapshots away and merges the disk files that nothing stands on any more into those above them.
@@ -232,11 +269,11 @@ fn consolidate(world: &mut World, scene: &Scene, this: &MoRef, gone: &[MoRef]) {
     let own = format!("{}/", row.directory());
     let before: Vec<FilePath> = own_files(&row.config, row.snapshots.as_deref(), &own);
     let mut config = row.config.clone();
-    for device in &mut config.devices {
-        if let Own::Disk(disk) = &mut device.own {
-            disk.file = merged(&disk.file, &snapshots, &own);
-        }
+    let mut merge = Merge::of(&snapshots, &own);
+    for snapshot in &mut snapshots.list {
+        merge.apply(&mut snapshot.config);
     }
+    merge.apply(&mut config);
     let kept = own_files(&config, Some(&snapshots), &own);
     world.inventory.change_vm(this, |row| {
         row.config = config;
@@ -254,29 +291,65 @@ fn consolidate(world: &mut World, scene: &Scene, this: &MoRef, gone: &[MoRef]) {
 }
 
 fn own_files(config: &Config, snapshots: Option<&Snapshots>, own: &str) -> Vec<FilePath> {
-    let frozen = snapshots.into_iter().flat_map(|all| &all.list).flat_map(|snapshot| snapshot.config.disks());
+    let frozen = snapshots
+        .into_iter()
+        .flat_map(|all| &all.list)
+        .flat_map(|snapshot| snapshot.config.disks());
     let files = config.disks().chain(frozen).flat_map(|disk| disk.file.chain());
-    let mut paths: Vec<FilePath> =
-        files.filter(|file| file.path.path.starts_with(own)).map(|file| file.path.clone()).collect();
+    let mut paths: Vec<FilePath> = files
+        .filter(|file| file.path.path.starts_with(own))
+        .map(|file| file.path.clone())
+        .collect();
     paths.dedup();
     paths
 }
 
-/// A disk's top file on the nearest file below it that is needed: by a snapshot that is left, or by another VM.
-fn merged(top: &Arc<DiskFile>, left: &Snapshots, own: &str) -> Arc<DiskFile> {
-    let is_needed = |file: &DiskFile| {
-        let mut frozen = left.list.iter().flat_map(|snapshot| snapshot.config.disks());
-        !file.path.path.starts_with(own) || frozen.any(|disk| disk.file.path == file.path)
-    };
-    let mut parent = top.parent.clone();
-    let mut lowest_merged = None;
-    while let Some(file) = parent.as_ref().filter(|file| !is_needed(file)).cloned() {
-        parent = file.parent.clone();
-        lowest_merged = Some(file);
+/// Puts every file that is needed on the nearest needed file below it, and merges what lies between into it.
+struct Merge {
+    /// The files that the snapshots which are left stand on.
+    frozen: Vec<FilePath>,
+    own: String,
+    done: HashMap<Arc<str>, Arc<DiskFile>>,
+}
+
+impl Merge {
+    fn of(left: &Snapshots, own: &str) -> Self {
+        let disks = left.list.iter().flat_map(|snapshot| snapshot.config.disks());
+        let frozen = disks.map(|disk| disk.file.path.clone()).collect();
+        Self { frozen, own: own.into(), done: HashMap::new() }
     }
-    match lowest_merged {
-        None => Arc::clone(top),
+
+    fn apply(&mut self, config: &mut Config) {
+        for device in &mut config.devices {
+            if let Own::Disk(disk) = &mut device.own {
+                disk.file = self.merged(&disk.file);
+            }
+        }
+    }
+
+    fn is_needed(&self, file: &DiskFile) -> bool {
+        !file.path.path.starts_with(&self.own) || self.frozen.contains(&file.path)
+    }
+
+    fn merged(&mut self, file: &Arc<DiskFile>) -> Arc<DiskFile> {
+        if let Some(done) = self.done.get(&file.path.path) {
+            return Arc::clone(done);
+        }
+        let (mut below, mut lowest) = (file.parent.clone(), None);
+        while let Some(unneeded) = below.clone().filter(|file| !self.is_needed(file)) {
+            below.clone_from(&unneeded.parent);
+            lowest = Some(unneeded);
+        }
+        let parent = below.map(|below| self.merged(&below));
         // What is merged keeps the name of its lowest part, as after a real consolidation.
-        Some(lowest) => Arc::new(DiskFile { path: lowest.path.clone(), uuid: top.uuid, thin: lowest.thin, parent }),
+        let base = lowest.as_ref().unwrap_or(file);
+        let merged = Arc::new(DiskFile {
+            path: base.path.clone(),
+            uuid: file.uuid,
+            thin: base.thin,
+            parent,
+        });
+        self.done.insert(Arc::clone(&file.path.path), Arc::clone(&merged));
+        merged
     }
 }

@@ -8,8 +8,13 @@ use crate::vm::fault::{need_connected, need_power, not_supported, vm};
 use crate::vm::{Power, placement};
 use crate::world::World;
 
-const PATHS: [&str; 5] =
-    ["config.template", "summary.config.template", "config.changeVersion", "config.modified", "config.files.vmPathName"];
+const PATHS: [&str; 5] = [
+    "config.template",
+    "summary.config.template",
+    "config.changeVersion",
+    "config.modified",
+    "config.files.vmPathName",
+];
 
 fn need_idle(world: &World, this: &MoRef) -> Result<(), Failure> {
     match world.tasks.locks.in_the_way(this, Hold::Exclusive) {
@@ -21,7 +26,11 @@ fn need_idle(world: &World, this: &MoRef) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn mark_as_template(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> Result<(), Failure> {
+pub(super) fn mark_as_template(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<(), Failure> {
     need_idle(world, this)?;
     need_connected(world, this)?;
     need_power(world, this, Power::Off)?;
@@ -49,13 +58,15 @@ pub(super) fn mark_as_vm(
         return Err(not_supported("It is not a template."));
     }
     placement::check_datastore(world, &row.home.datastore, Some(pool))?;
-    let stays = host.is_none() && world.inventory.pools.get(pool).is_some_and(|at| {
-        let compute = world.inventory.computes.get(&at.owner);
-        compute.is_some_and(|compute| compute.hosts.contains(&row.host))
-    });
-    let host = match stays {
-        true => row.host.clone(),
-        false => placement::choose_host(&world.inventory, pool, host, row.demand())?,
+    let stays = host.is_none()
+        && world.inventory.pools.get(pool).is_some_and(|at| {
+            let compute = world.inventory.computes.get(&at.owner);
+            compute.is_some_and(|compute| compute.hosts.contains(&row.host))
+        });
+    let host = if stays {
+        row.host.clone()
+    } else {
+        placement::choose_host(&world.inventory, pool, host, row.demand())?
     };
     world.inventory.change_vm(this, |row| {
         row.template = false;

@@ -14,10 +14,16 @@ use crate::world::World;
 /// The newest hardware that the simulated hosts know.
 const NEWEST: u32 = 21;
 
-pub(super) fn upgrade(world: &mut World, cx: &CallContext<'_>, this: &MoRef, version: Option<String>) -> Result<MoRef, Failure> {
+pub(super) fn upgrade(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    version: Option<String>,
+) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.upgrade.draw(&mut world.random);
-    let version = version.filter(|version| !version.is_empty()).unwrap_or_else(|| format!("vmx-{NEWEST}"));
+    let version =
+        version.filter(|version| !version.is_empty()).unwrap_or_else(|| format!("vmx-{NEWEST}"));
     let (done, checked, wanted) = (this.clone(), this.clone(), version.clone());
     let job = Job::on("UpgradeVM_Task", this)
         .first(move |world, _| {
@@ -26,9 +32,10 @@ pub(super) fn upgrade(world: &mut World, cx: &CallContext<'_>, this: &MoRef, ver
             match (number(own), number(&wanted)) {
                 (_, None) => Err(Failure::invalid_argument("version")),
                 (_, Some(wanted)) if wanted > NEWEST => Err(Failure::invalid_argument("version")),
-                (Some(own), Some(wanted)) if own >= wanted => {
-                    Err(Failure::of("AlreadyUpgraded", "The virtual machine has already been upgraded to this version."))
-                }
+                (Some(own), Some(wanted)) if own >= wanted => Err(Failure::of(
+                    "AlreadyUpgraded",
+                    "The virtual machine has already been upgraded to this version.",
+                )),
                 _ => Ok(()),
             }
         })
@@ -38,10 +45,18 @@ pub(super) fn upgrade(world: &mut World, cx: &CallContext<'_>, this: &MoRef, ver
                 Arc::make_mut(&mut row.config.settings).version.clone_from(&version);
                 row.touch(run.now);
             });
-            let paths = ["config.version", "summary.config.hwVersion", "config.changeVersion", "config.modified"];
+            let paths = [
+                "config.version",
+                "summary.config.hwVersion",
+                "config.changeVersion",
+                "config.modified",
+            ];
             world.inventory.changes.modified(&done, paths);
-            let message = event::fill(world, &done, "Virtual machine {vm} in {dc} upgraded to version ") + &version;
-            let draft = event::vm_draft(world, "VmUpgradeCompleteEvent", &done, message).with("version", &version);
+            let message =
+                event::fill(world, &done, "Virtual machine {vm} in {dc} upgraded to version ")
+                    + &version;
+            let draft = event::vm_draft(world, "VmUpgradeCompleteEvent", &done, message)
+                .with("version", &version);
             event::post(world, &run.into(), draft);
             Ok(None)
         });

@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::wire_door::WireDoor;
 
 #[derive(Debug)]
-pub struct Lab {
-    pub vcenter: Vcenter,
-    pub govc: Govc,
-    pub door: WireDoor,
+pub(crate) struct Lab {
+    pub(crate) vcenter: Vcenter,
+    pub(crate) govc: Govc,
+    pub(crate) door: WireDoor,
     folder: PathBuf,
 }
 
@@ -26,86 +26,89 @@ impl Drop for Lab {
 
 impl Lab {
     /// `None` where `govc` cannot be had.
-    pub fn open(options: Options) -> Option<Self> {
+    pub(crate) fn open(options: Options) -> Option<Self> {
         Self::at(WireDoor::open(options))
     }
 
-    pub fn open_tls(options: Options) -> Option<Self> {
+    pub(crate) fn open_tls(options: Options) -> Option<Self> {
         Self::at(WireDoor::open_tls(options))
     }
 
     fn at(door: WireDoor) -> Option<Self> {
         let govc = Govc::new(&door.url())?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(door.authority().replace(':', "-"));
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(door.authority().replace(':', "-"));
         std::fs::create_dir_all(&folder).unwrap();
         Some(Self { vcenter: door.vcenter.clone(), govc, door, folder })
     }
 
     /// What a command that succeeds prints.
-    pub fn says(&self, args: &[&str]) -> String {
+    pub(crate) fn says(&self, args: &[&str]) -> String {
         self.govc.stdout(args)
     }
 
     /// The same in lines, without the space that fills columns.
-    pub fn lines(&self, args: &[&str]) -> Vec<String> {
+    pub(crate) fn lines(&self, args: &[&str]) -> Vec<String> {
         lines(&self.says(args))
     }
 
-    pub fn sorted(&self, args: &[&str]) -> Vec<String> {
+    pub(crate) fn sorted(&self, args: &[&str]) -> Vec<String> {
         let mut lines = self.lines(args);
         lines.sort();
         lines
     }
 
     /// A command that prints nothing, or only the progress of a task, and must succeed.
-    pub fn does(&self, args: &[&str]) {
+    pub(crate) fn does(&self, args: &[&str]) {
         self.govc.stdout(args);
     }
 
     /// What a command that prints JSON prints. Commands that take no `-json` in first place are not for it.
-    pub fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         serde_json::from_str(&self.govc.json(args)).unwrap()
     }
 
     /// The complaint of a command that must fail.
-    pub fn refused(&self, args: &[&str]) -> String {
+    pub(crate) fn refused(&self, args: &[&str]) -> String {
         let output = self.govc.run(args);
         assert!(!output.is_success(), "govc {} succeeded: {}", args.join(" "), output.stdout);
         output.stderr
     }
 
     /// A file on this machine, for commands that send one. Its path is its own; it ends with the lab.
-    pub fn file(&self, name: &str, content: &[u8]) -> String {
+    pub(crate) fn file(&self, name: &str, content: &[u8]) -> String {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path
     }
 
     /// Where a command may put a file.
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
     /// One property, as `object.collect` prints it.
-    pub fn property(&self, object: &str, path: &str) -> String {
+    pub(crate) fn property(&self, object: &str, path: &str) -> String {
         self.says(&["object.collect", "-s", object, path]).trim_end().to_owned()
     }
 }
 
-pub fn lines(text: &str) -> Vec<String> {
+pub(crate) fn lines(text: &str) -> Vec<String> {
     let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     squeezed.filter(|line| !line.is_empty()).collect()
 }
 
 /// The value behind a label such as `Power state:`.
-pub fn field(text: &str, label: &str) -> String {
-    let found = text.lines().find_map(|line| line.trim_start().strip_prefix(label)?.strip_prefix(':'));
+pub(crate) fn field(text: &str, label: &str) -> String {
+    let found =
+        text.lines().find_map(|line| line.trim_start().strip_prefix(label)?.strip_prefix(':'));
     found.unwrap_or_else(|| panic!("no {label:?} in:\n{text}")).trim().to_owned()
 }
 
 /// The row of a table whose first column is `key`, as columns.
-pub fn row(text: &str, key: &str) -> Vec<String> {
-    let mut rows = text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+pub(crate) fn row(text: &str, key: &str) -> Vec<String> {
+    let mut rows =
+        text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
     let found = rows.find(|columns| columns.first().is_some_and(|first| first == key));
     found.unwrap_or_else(|| panic!("no row {key:?} in:\n{text}"))
 }

@@ -32,3 +32,10 @@ def watching(kind, paths, container=None):
     through = pc.TraversalSpec(name="view", path="view", skip=False, type=type(view))
     objects = [pc.ObjectSpec(obj=view, skip=True, selectSet=[through])]
     return pc.FilterSpec(objectSet=objects, propSet=[pc.PropertySpec(type=kind, pathSet=paths)]), view
+
+
+def events_of(entity):
+    """All events about one object, oldest first."""
+    by_entity = vim.event.EventFilterSpec.ByEntity(entity=entity, recursion="self")
+    found = content.eventManager.QueryEvents(vim.event.EventFilterSpec(entity=by_entity))
+    return sorted(found, key=lambda event: event.key)

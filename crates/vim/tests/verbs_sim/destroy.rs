@@ -85,7 +85,7 @@ async fn power_verbs_name_an_end_state() {
     let vm = lab.vm("DC0_H0_VM0").await;
     let client = &lab.client;
     assert_eq!(client.power_off(&vm).await.unwrap(), PowerChange::Unchanged);
-    assert_eq!(client.shut_down(&vm, Duration::from_secs(60)).await.unwrap(), Shutdown::AlreadyOff);
+    assert_eq!(client.shut_down(&vm, Duration::from_mins(1)).await.unwrap(), Shutdown::AlreadyOff);
     let lost = lab.lose_answer_of("PowerOnVM_Task");
     client.power_on(&vm, None).await.unwrap();
     assert_eq!(lab.fired(lost), 1);

@@ -94,9 +94,12 @@ impl Lab {
 }
 
 pub(crate) async fn connect(vcenter: &Vcenter) -> Client {
-    let settings =
-        Settings::new("http://vcenter.test", Credentials::new("roost", "secret")).unwrap();
-    let transport = Arc::new(InProcess(vcenter.clone()));
+    connect_through(Arc::new(InProcess(vcenter.clone()))).await
+}
+
+pub(crate) async fn connect_through(transport: Arc<dyn Transport>) -> Client {
+    let credentials = Credentials::new("roost", "secret");
+    let settings = Settings::new("http://vcenter.test", credentials).unwrap();
     Client::connect(settings, transport, Arc::new(SimClock::new())).await.unwrap()
 }
 

@@ -8,6 +8,8 @@ mod events;
 mod files;
 mod find;
 mod guest;
+mod guest_host;
+mod host_agent;
 mod lab;
 mod make_once;
 mod reconfigure;

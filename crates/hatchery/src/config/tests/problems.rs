@@ -211,3 +211,23 @@ modelVMWare = "debian12"
         ]
     );
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_breaks_the_reader(lines in proptest::collection::vec("[\\[\\]a-zA-Z.\"=0-9 ,{}#-]{0,30}", 0..12)) {
+        let text = format!("[hatchery.vsphere]\n{}", lines.join("\n"));
+        let _ = Config::load(&text, &Pretend::default());
+    }
+
+    /// Any value under any name gets an answer that leads with a path, and never a panic.
+    #[test]
+    fn no_value_breaks_the_reader(key in 0..KEYS.len(), value in "(-?[1-9][0-9]{0,19}|\"[a-z]{0,5}\"|true|\\[\\]|\\{\\}|\\[\\{\\}\\]|1\\.5|2026-01-01)") {
+        let path = KEYS[key].path;
+        if !path.contains("[]") {
+            let text = format!("[hatchery.vsphere]\n{path} = {value}\n");
+            let invalid = Config::load(&text, &Pretend::default()).unwrap_err();
+            let at_path = |problem: &Problem| problem.path.starts_with("hatchery.vsphere");
+            proptest::prop_assert!(invalid.problems.iter().all(at_path), "{}", invalid);
+        }
+    }
+}

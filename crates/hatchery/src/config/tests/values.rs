@@ -288,3 +288,29 @@ fn the_log_section_of_the_file_is_read() {
     let wanted = LogSettings { level: Some(LogLevel::Info), format: Some(LogFormat::Json) };
     assert_eq!(config.log, wanted);
 }
+
+#[test]
+fn the_ledger_gets_every_limit() {
+    let text = "
+maxCpus = 64
+countSmallerFlavorToKeep = 2
+mhzPerCpu = 2000
+[hatchery.vsphere.flavors]
+small = { cpus = 2, memoryMB = 4096 }
+large = { cpus = 8, memoryMB = 16384 }
+";
+    let provision = "[hatchery.vsphere.commonConfiguration.provision]\nmaxWorker = 0\nmaxConcurrentRegistering = -1";
+    assert_eq!(
+        config(text, provision).ledger_limits(),
+        Limits {
+            workers: Limit::Unlimited,
+            pending: Limit::At(10),
+            registering: Limit::At(0),
+            cpus: Limit::At(64),
+            memory_mb: Limit::Unlimited,
+            reserve: Some(Reserve { count: 2, cpus: 2, memory_mb: 4096 }),
+            mhz_per_cpu: Some(2000),
+        }
+    );
+    assert_eq!(config("", "").ledger_limits().reserve, None);
+}

@@ -9,11 +9,9 @@ use crate::inventory::record::Record;
 use crate::inventory::{Compute, Inventory};
 use crate::world::World;
 
-pub(super) const ALL_DATACENTER: &[&str] =
-    entity_properties! { "datastore" "datastoreFolder" "hostFolder" "network" "networkFolder" "vmFolder" };
+pub(super) const ALL_DATACENTER: &[&str] = entity_properties! { "datastore" "datastoreFolder" "hostFolder" "network" "networkFolder" "vmFolder" };
 
-pub(super) const ALL_COMPUTE: &[&str] =
-    entity_properties! { "configurationEx" "datastore" "environmentBrowser" "host" "network" "resourcePool" "summary" };
+pub(super) const ALL_COMPUTE: &[&str] = entity_properties! { "configurationEx" "datastore" "environmentBrowser" "host" "network" "resourcePool" "summary" };
 
 pub(super) const ALL_CLUSTER: &[&str] = entity_properties! {
     "configuration" "configurationEx" "datastore" "environmentBrowser" "host" "network" "resourcePool" "summary"
@@ -44,8 +42,11 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         "resourcePool" => reference(&row.pool),
         "environmentBrowser" => reference(&row.environment),
         "datastore" | "network" => {
-            let datacenter = inventory.datacenter_of(obj).and_then(|datacenter| inventory.datacenters.get(&datacenter));
-            let all = datacenter.map(|row| if path == "network" { &row.networks } else { &row.datastores });
+            let datacenter = inventory
+                .datacenter_of(obj)
+                .and_then(|datacenter| inventory.datacenters.get(&datacenter));
+            let all = datacenter
+                .map(|row| if path == "network" { &row.networks } else { &row.datastores });
             refs(all.into_iter().flatten())
         }
         "summary" => known(&summary(inventory, obj, row)),
@@ -62,11 +63,14 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
                 .value(),
         )),
         "configuration" if is_cluster => Some(Some(
-            Record::of("ClusterConfigInfo").record("dasConfig", high_availability()).record("drsConfig", drs()).value(),
+            Record::of("ClusterConfigInfo")
+                .record("dasConfig", high_availability())
+                .record("drsConfig", drs())
+                .value(),
         )),
         "lifecycleManaged" | "configManagerEnabled" => Some(None),
-        "recommendation" | "drsRecommendation" | "drsFault" | "actionHistory" | "migrationHistory" | "summaryEx"
-        | "hciConfig"
+        "recommendation" | "drsRecommendation" | "drsFault" | "actionHistory"
+        | "migrationHistory" | "summaryEx" | "hciConfig"
             if is_cluster =>
         {
             Some(None)

@@ -1,5 +1,6 @@
 use roost_vim_wire::types::{
-    AboutInfo, HostConfigSummary, HostHardwareSummary, HostListSummary, HostListSummaryQuickStats, HostRuntimeInfo,
+    AboutInfo, HostConfigSummary, HostHardwareSummary, HostListSummary, HostListSummaryQuickStats,
+    HostRuntimeInfo,
 };
 use roost_vim_wire::{MoRef, Value};
 
@@ -27,16 +28,36 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         "runtime.connectionState" | "summary.runtime.connectionState" => {
             named("HostSystemConnectionState", row.connection.as_str())
         }
-        "runtime.powerState" | "summary.runtime.powerState" => named("HostSystemPowerState", "poweredOn"),
-        "runtime.inMaintenanceMode" | "summary.runtime.inMaintenanceMode" => known(&row.maintenance),
+        "runtime.powerState" | "summary.runtime.powerState" => {
+            named("HostSystemPowerState", "poweredOn")
+        }
+        "runtime.inMaintenanceMode" | "summary.runtime.inMaintenanceMode" => {
+            known(&row.maintenance)
+        }
         "summary" => known(&summary(world, obj, row)),
         "summary.config.sslThumbprint" => known(&world.inventory.host_thumbprint),
-        "overallStatus" | "summary.overallStatus" => Some(Some(status(row.connection == HostConnection::Connected))),
+        "overallStatus" | "summary.overallStatus" => {
+            Some(Some(status(row.connection == HostConnection::Connected)))
+        }
         "hardware" => Some(Some(hardware(row).value())),
         "config" => Some(Some(config(world).value())),
         "vm" => refs(world.inventory.vms_of(obj)),
-        "datastore" => refs(world.inventory.datastores.iter().filter(|(_, ds)| ds.hosts.contains(obj)).map(|(at, _)| at)),
-        "network" => refs(world.inventory.networks.iter().filter(|(_, net)| net.hosts.contains(obj)).map(|(at, _)| at)),
+        "datastore" => refs(
+            world
+                .inventory
+                .datastores
+                .iter()
+                .filter(|(_, ds)| ds.hosts.contains(obj))
+                .map(|(at, _)| at),
+        ),
+        "network" => refs(
+            world
+                .inventory
+                .networks
+                .iter()
+                .filter(|(_, net)| net.hosts.contains(obj))
+                .map(|(at, _)| at),
+        ),
         "datastoreBrowser" => {
             let first = world.inventory.datastores.iter().find(|(_, row)| row.hosts.contains(obj));
             known(&first.map(|(_, row)| row.browser.clone()))
@@ -97,7 +118,8 @@ fn summary(world: &World, obj: &MoRef, row: &Host) -> HostListSummary {
             overall_memory_usage: Some(narrow(row.demand.memory >> 20)),
             uptime: Some(3600),
         },
-        overall_status: if row.connection == HostConnection::Connected { "green" } else { "red" }.into(),
+        overall_status: if row.connection == HostConnection::Connected { "green" } else { "red" }
+            .into(),
         reboot_required: false,
     }
 }
@@ -111,7 +133,10 @@ fn hardware(row: &Host) -> Record {
     Record::of("HostHardwareInfo")
         .record(
             "systemInfo",
-            Record::of("HostSystemInfo").text("vendor", VENDOR).text("model", MODEL).text("uuid", &row.uuid),
+            Record::of("HostSystemInfo")
+                .text("vendor", VENDOR)
+                .text("model", MODEL)
+                .text("uuid", &row.uuid),
         )
         .record(
             "cpuInfo",
@@ -134,7 +159,10 @@ fn config(world: &World) -> Record {
         .text("device", "vmk0")
         .text("key", "management.key-vim.host.VirtualNic-vmk0")
         .text("portgroup", "Management Network")
-        .record("spec", Record::of("HostVirtualNicSpec").record("ip", ip).text("mac", "00:50:56:60:00:01"));
+        .record(
+            "spec",
+            Record::of("HostVirtualNicSpec").record("ip", ip).text("mac", "00:50:56:60:00:01"),
+        );
     let net_config = Record::of("VirtualNicManagerNetConfig")
         .text("nicType", "management")
         .set("multiSelectAllowed", &true)
@@ -144,7 +172,11 @@ fn config(world: &World) -> Record {
         .set("product", &product(world))
         .record(
             "virtualNicManagerInfo",
-            Record::of("HostVirtualNicManagerInfo").records("netConfig", "VirtualNicManagerNetConfig", vec![net_config]),
+            Record::of("HostVirtualNicManagerInfo").records(
+                "netConfig",
+                "VirtualNicManagerNetConfig",
+                vec![net_config],
+            ),
         )
         .put("lockdownMode", enumeration("HostLockdownMode", "lockdownDisabled"))
 }

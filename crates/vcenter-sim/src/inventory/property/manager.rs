@@ -28,7 +28,8 @@ pub(super) fn all(kind: &MoType) -> &'static [&'static str] {
 pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     let inventory = &world.inventory;
     match (&obj.kind, path) {
-        (MoType::Task, "value" | "availableField") => Some(None),
+        (MoType::Task, "value" | "availableField")
+        | (MoType::EnvironmentBrowser, "datastoreBrowser") => Some(None),
         (MoType::Task, _) => world.tasks.property(obj, path),
         (MoType::TaskManager, "recentTask") => refs(world.tasks.recent()),
         (MoType::TaskManager | MoType::EventManager, "maxCollector") => known(&MAX_COLLECTORS),
@@ -38,7 +39,8 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         (MoType::EventHistoryCollector, _) => world.events.collector_property(obj, path),
         (MoType::TaskHistoryCollector, _) => world.tasks.collector_property(world, obj, path),
         (MoType::CustomFieldsManager, "field") => {
-            let items = inventory.custom_fields.definitions.iter().cloned().map(Value::data).collect();
+            let items =
+                inventory.custom_fields.definitions.iter().cloned().map(Value::data).collect();
             Some(Some(Value::Array(Array::new("CustomFieldDef", items))))
         }
         (MoType::GuestOperationsManager, _) => {
@@ -51,8 +53,9 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
             };
             reference(&manager(inventory.product, kind))
         }
-        (MoType::HostDatastoreBrowser, "datastore") => refs(inventory.datastore_of_browser(obj).as_ref()),
-        (MoType::EnvironmentBrowser, "datastoreBrowser") => Some(None),
+        (MoType::HostDatastoreBrowser, "datastore") => {
+            refs(inventory.datastore_of_browser(obj).as_ref())
+        }
         _ => None,
     }
 }

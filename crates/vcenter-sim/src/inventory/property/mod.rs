@@ -2,6 +2,10 @@
 //!
 //! Each kind of object answers the paths it knows, whole objects and cheap leaves alike. For any other path the longest prefix
 //! that is answered is asked for, and the rest is walked down by reflection.
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "answers are written alike, whether or not this one can be missing"
+)]
 
 mod compute;
 mod entity;
@@ -27,7 +31,11 @@ pub(crate) use vm_device::wire_device;
 /// `None`: not a path that this kind answers directly. `Some(None)`: it is unset.
 type Answer = Option<Option<Value>>;
 
-pub(crate) fn property(world: &World, obj: &MoRef, path: &str) -> Result<Option<Value>, NoSuchProperty> {
+pub(crate) fn property(
+    world: &World,
+    obj: &MoRef,
+    path: &str,
+) -> Result<Option<Value>, NoSuchProperty> {
     if let Some(answer) = answer(world, obj, path) {
         return Ok(answer);
     }
@@ -47,7 +55,9 @@ fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         MoType::Folder => entity::folder(world, obj, path),
         MoType::StoragePod => storage::pod(world, obj, path),
         MoType::Datacenter => compute::datacenter(world, obj, path),
-        MoType::ComputeResource | MoType::ClusterComputeResource => compute::answer(world, obj, path),
+        MoType::ComputeResource | MoType::ClusterComputeResource => {
+            compute::answer(world, obj, path)
+        }
         MoType::HostSystem => host::answer(world, obj, path),
         MoType::ResourcePool => pool::answer(world, obj, path),
         MoType::Datastore => storage::datastore(world, obj, path),
@@ -75,7 +85,9 @@ impl Inventory {
             MoType::Network => network::ALL_NETWORK,
             MoType::DistributedVirtualPortgroup => network::ALL_PORT_GROUP,
             MoType::VmwareDistributedVirtualSwitch => network::ALL_SWITCH,
-            MoType::VirtualMachineSnapshot => &["availableField", "childSnapshot", "config", "value", "vm"],
+            MoType::VirtualMachineSnapshot => {
+                &["availableField", "childSnapshot", "config", "value", "vm"]
+            }
             _ => manager::all(kind),
         }
     }
@@ -99,7 +111,10 @@ fn refs<'a>(objects: impl IntoIterator<Item = &'a MoRef>) -> Answer {
 }
 
 fn ref_array<'a>(objects: impl IntoIterator<Item = &'a MoRef>) -> Value {
-    Value::Array(Array::new("ManagedObjectReference", objects.into_iter().cloned().map(Value::Ref).collect()))
+    Value::Array(Array::new(
+        "ManagedObjectReference",
+        objects.into_iter().cloned().map(Value::Ref).collect(),
+    ))
 }
 
 /// A value of an enumeration that has no type in the schema that we write down.

@@ -11,10 +11,10 @@ use crate::world::World;
 
 pub(super) const ALL_NETWORK: &[&str] = entity_properties! { "host" "summary" "vm" };
 
-pub(super) const ALL_PORT_GROUP: &[&str] = entity_properties! { "config" "host" "key" "portKeys" "summary" "vm" };
+pub(super) const ALL_PORT_GROUP: &[&str] =
+    entity_properties! { "config" "host" "key" "portKeys" "summary" "vm" };
 
-pub(super) const ALL_SWITCH: &[&str] =
-    entity_properties! { "capability" "config" "networkResourcePool" "portgroup" "runtime" "summary" "uuid" };
+pub(super) const ALL_SWITCH: &[&str] = entity_properties! { "capability" "config" "networkResourcePool" "portgroup" "runtime" "summary" "uuid" };
 
 const PORTS: i32 = 128;
 
@@ -53,7 +53,9 @@ fn summary(obj: &MoRef, row: &Network) -> NetworkSummary {
 }
 
 fn port_group_config(obj: &MoRef, row: &Network, group: &PortGroup) -> Record {
-    let vlan = Record::of("VmwareDistributedVirtualSwitchVlanIdSpec").set("inherited", &false).set("vlanId", &0);
+    let vlan = Record::of("VmwareDistributedVirtualSwitchVlanIdSpec")
+        .set("inherited", &false)
+        .set("vlanId", &0);
     Record::of("DVPortgroupConfigInfo")
         .text("key", &obj.id)
         .text("name", &row.name)
@@ -80,13 +82,14 @@ pub(super) fn switch(world: &World, obj: &MoRef, path: &str) -> Answer {
     let row = world.inventory.switches.get(obj)?;
     match path {
         "name" => text(&row.name),
-        "uuid" => text(&row.uuid),
+        "uuid" | "config.uuid" | "summary.uuid" => text(&row.uuid),
         "portgroup" => refs(&row.port_groups),
         "summary" => Some(Some(switch_summary(world, row).value())),
         "config" => Some(Some(switch_config(world, row).value())),
-        "capability" => Some(Some(Record::of("DVSCapability").set("dvsOperationSupported", &true).value())),
+        "capability" => {
+            Some(Some(Record::of("DVSCapability").set("dvsOperationSupported", &true).value()))
+        }
         "runtime" | "networkResourcePool" => Some(None),
-        "config.uuid" | "summary.uuid" => text(&row.uuid),
         "config.distributedVirtualSwitch" => reference(obj),
         _ => None,
     }
@@ -97,8 +100,12 @@ fn ports(row: &Switch) -> i32 {
 }
 
 fn switch_summary(world: &World, row: &Switch) -> Record {
-    let names: Vec<String> =
-        row.port_groups.iter().filter_map(|group| world.inventory.name(group)).map(Into::into).collect();
+    let names: Vec<String> = row
+        .port_groups
+        .iter()
+        .filter_map(|group| world.inventory.name(group))
+        .map(Into::into)
+        .collect();
     Record::of("DVSSummary")
         .text("name", &row.name)
         .text("uuid", &row.uuid)
@@ -128,7 +135,8 @@ fn switch_config(world: &World, row: &Switch) -> Record {
         .set("maxPorts", &i32::MAX)
         .record(
             "uplinkPortPolicy",
-            Record::of("DVSNameArrayUplinkPortPolicy").set("uplinkPortName", &vec!["Uplink 1".to_owned()]),
+            Record::of("DVSNameArrayUplinkPortPolicy")
+                .set("uplinkPortName", &vec!["Uplink 1".to_owned()]),
         )
         .put("uplinkPortgroup", ref_array(row.port_groups.iter().filter(is_uplink)))
         .text("configVersion", "1")

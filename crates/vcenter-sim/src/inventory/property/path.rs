@@ -49,7 +49,9 @@ impl<'a> Steps<'a> {
 
     /// The proper prefixes, longest first, each with the steps that are left.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = (&'a str, &[Step<'a>])> {
-        (1..self.steps.len()).rev().map(|count| (&self.path[..self.steps[count - 1].end], &self.steps[count..]))
+        (1..self.steps.len())
+            .rev()
+            .map(|count| (&self.path[..self.steps[count - 1].end], &self.steps[count..]))
     }
 }
 
@@ -60,7 +62,9 @@ pub(super) fn walk(value: Option<Value>, steps: &[Step<'_>]) -> Option<Option<Va
     for step in steps {
         let Some(value) = at else { return Some(None) };
         at = match (&value, &step.name) {
-            (Value::Array(array), Name::Key(key)) => array.items.iter().find(|item| has_key(item, key)).cloned(),
+            (Value::Array(array), Name::Key(key)) => {
+                array.items.iter().find(|item| has_key(item, key)).cloned()
+            }
             (Value::Data(object), Name::Field(name)) => {
                 let found = object.get(name);
                 if found.is_none() && !may_have(&**object, name) {
@@ -133,7 +137,8 @@ mod tests {
     #[test]
     fn paths_are_cut_at_dots_and_keys_but_not_inside_a_quoted_key() {
         let steps = Steps::parse(r#"config.extraConfig["a.b[0]"].value"#).unwrap();
-        let prefixes: Vec<_> = steps.prefixes().map(|(prefix, rest)| (prefix, rest.len())).collect();
+        let prefixes: Vec<_> =
+            steps.prefixes().map(|(prefix, rest)| (prefix, rest.len())).collect();
         assert_eq!(
             prefixes,
             [(r#"config.extraConfig["a.b[0]"]"#, 1), ("config.extraConfig", 2), ("config", 3)]

@@ -7,8 +7,7 @@ use crate::inventory::Inventory;
 use crate::pool::Pool;
 use crate::world::World;
 
-pub(super) const ALL: &[&str] =
-    entity_properties! { "childConfiguration" "config" "owner" "resourcePool" "runtime" "summary" "vm" };
+pub(super) const ALL: &[&str] = entity_properties! { "childConfiguration" "config" "owner" "resourcePool" "runtime" "summary" "vm" };
 
 pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     let inventory = &world.inventory;
@@ -22,7 +21,11 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         "resourcePool" => refs(&row.pools),
         "vm" => refs(inventory.vms_of(obj)),
         "childConfiguration" => {
-            let pools = row.pools.iter().filter_map(|pool| inventory.pools.get(pool)).map(|pool| pool.config.clone());
+            let pools = row
+                .pools
+                .iter()
+                .filter_map(|pool| inventory.pools.get(pool))
+                .map(|pool| pool.config.clone());
             let items = pools.filter_map(|config| config.to_value()).collect();
             Some(Some(Value::Array(Array::new("ResourceConfigSpec", items))))
         }
@@ -36,9 +39,10 @@ fn config(inventory: &Inventory, row: &Pool) -> ResourceConfigSpec {
     let mut config = row.config.clone();
     if row.parent == row.owner {
         let capacity = inventory.capacity(&row.owner);
-        for (allocation, amount) in
-            [(&mut config.cpu_allocation, capacity.mhz), (&mut config.memory_allocation, capacity.memory >> 20)]
-        {
+        for (allocation, amount) in [
+            (&mut config.cpu_allocation, capacity.mhz),
+            (&mut config.memory_allocation, capacity.memory >> 20),
+        ] {
             allocation.reservation = Some(amount);
             allocation.limit = Some(amount);
             allocation.expandable_reservation = Some(false);

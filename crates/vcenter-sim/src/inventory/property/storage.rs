@@ -12,7 +12,8 @@ use crate::world::World;
 pub(super) const ALL_DATASTORE: &[&str] =
     entity_properties! { "browser" "capability" "host" "info" "iormConfiguration" "summary" "vm" };
 
-pub(super) const ALL_POD: &[&str] = entity_properties! { "childEntity" "childType" "podStorageDrsEntry" "summary" };
+pub(super) const ALL_POD: &[&str] =
+    entity_properties! { "childEntity" "childType" "podStorageDrsEntry" "summary" };
 
 pub(super) fn datastore(world: &World, obj: &MoRef, path: &str) -> Answer {
     let row = world.inventory.datastores.get(obj)?;
@@ -39,7 +40,10 @@ pub(super) fn datastore(world: &World, obj: &MoRef, path: &str) -> Answer {
                     .set("accessible", &row.accessible);
                 Record::of("DatastoreHostMount").set("key", host).record("mountInfo", info).value()
             };
-            Some(Some(Value::Array(Array::new("DatastoreHostMount", row.hosts.iter().map(mount).collect()))))
+            Some(Some(Value::Array(Array::new(
+                "DatastoreHostMount",
+                row.hosts.iter().map(mount).collect(),
+            ))))
         }
         "vm" => refs(world.inventory.vms_of(obj)),
         "browser" => reference(&row.browser),
@@ -76,16 +80,22 @@ pub(super) fn pod(world: &World, obj: &MoRef, path: &str) -> Answer {
     match path {
         "summary" => {
             let members = || {
-                let rows = folder.children.iter().filter_map(|moref| Some((moref, world.inventory.datastores.get(moref)?)));
+                let rows = folder
+                    .children
+                    .iter()
+                    .filter_map(|moref| Some((moref, world.inventory.datastores.get(moref)?)));
                 rows.collect::<Vec<_>>()
             };
             let capacity: i64 = members().iter().map(|(_, row)| row.capacity).sum();
-            let free: i64 = members().iter().map(|(moref, row)| world.store.free(moref, row.capacity)).sum();
+            let free: i64 =
+                members().iter().map(|(moref, row)| world.store.free(moref, row.capacity)).sum();
             let summary = Record::of("StoragePodSummary").text("name", &folder.name);
             Some(Some(summary.set("capacity", &capacity).set("freeSpace", &free).value()))
         }
         "podStorageDrsEntry" => {
-            let config = Record::of("StorageDrsPodConfigInfo").set("enabled", &true).set("ioLoadBalanceEnabled", &false);
+            let config = Record::of("StorageDrsPodConfigInfo")
+                .set("enabled", &true)
+                .set("ioLoadBalanceEnabled", &false);
             let config = Record::of("StorageDrsConfigInfo").record("podConfig", config);
             Some(Some(Record::of("PodStorageDrsEntry").record("storageDrsConfig", config).value()))
         }

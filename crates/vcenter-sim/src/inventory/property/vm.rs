@@ -3,7 +3,10 @@
 use roost_vim_wire::{Array, Field, MoRef, Value};
 
 use super::entity::{entity_properties, status, values};
-use super::{Answer, enumeration, known, ref_array, reference, refs, text, vm_config, vm_device, vm_guest, vm_summary};
+use super::{
+    Answer, enumeration, known, ref_array, reference, refs, text, vm_config, vm_device, vm_guest,
+    vm_summary,
+};
 use crate::inventory::uuid_text;
 use crate::vm::{Vm, guest_full_name};
 use crate::world::World;
@@ -53,7 +56,10 @@ fn config(world: &World, vm: &Vm, path: &str) -> Answer {
         "hardware.memoryMB" => known(&config.memory_mb),
         "hardware.device" => {
             let devices = vm_device::wire_devices(world, vm);
-            Some(Some(Value::Array(Array::new("VirtualDevice", devices.into_iter().map(Value::data).collect()))))
+            Some(Some(Value::Array(Array::new(
+                "VirtualDevice",
+                devices.into_iter().map(Value::data).collect(),
+            ))))
         }
         "tools" => known(&vm_config::tools(vm)),
         "files" => known(&vm_config::files(world, vm)),
@@ -108,17 +114,29 @@ fn whole(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
         "resourcePool" => known(&vm.pool),
         "datastore" => refs(&vm.datastores()),
         "network" => refs(&vm.networks()),
-        "snapshot" => known(&vm.snapshots.as_deref().filter(|all| !all.list.is_empty()).map(|all| all.wire(obj))),
+        "snapshot" => known(
+            &vm.snapshots.as_deref().filter(|all| !all.list.is_empty()).map(|all| all.wire(obj)),
+        ),
         "rootSnapshot" => {
-            let roots = vm.snapshots.iter().flat_map(|all| all.children(None)).map(|snapshot| &snapshot.moref);
+            let roots = vm
+                .snapshots
+                .iter()
+                .flat_map(|all| all.children(None))
+                .map(|snapshot| &snapshot.moref);
             Some(Some(ref_array(roots)))
         }
         "environmentBrowser" => {
             let compute = world.inventory.compute_of_host(&vm.host);
-            known(&compute.and_then(|compute| world.inventory.computes.get(compute)).map(|row| row.environment.clone()))
+            known(
+                &compute
+                    .and_then(|compute| world.inventory.computes.get(compute))
+                    .map(|row| row.environment.clone()),
+            )
         }
         "resourceConfig" => known(&vm_config::resource_config(obj, vm)),
-        "guestHeartbeatStatus" => Some(Some(enumeration("ManagedEntityStatus", vm_guest::heartbeat(vm)))),
+        "guestHeartbeatStatus" => {
+            Some(Some(enumeration("ManagedEntityStatus", vm_guest::heartbeat(vm))))
+        }
         "overallStatus" => Some(Some(status(vm.is_connected))),
         "parentVApp" | "capability" | "layout" | "layoutEx" | "storage" => Some(None),
         _ => None,

@@ -1,6 +1,6 @@
 use roost_vim_wire::types::{
-    ResourceConfigSpec, ToolsConfigInfo, VirtualHardware, VirtualMachineConfigInfo, VirtualMachineDefaultPowerOpInfo,
-    VirtualMachineFileInfo,
+    ResourceConfigSpec, ToolsConfigInfo, VirtualHardware, VirtualMachineConfigInfo,
+    VirtualMachineDefaultPowerOpInfo, VirtualMachineFileInfo,
 };
 use roost_vim_wire::{Element, MoRef};
 
@@ -49,7 +49,8 @@ pub(super) fn config_of(world: &World, vm: &Vm) -> VirtualMachineConfigInfo {
         change_tracking_enabled: Some(settings.change_tracking),
         firmware: Some(settings.firmware.clone()),
         managed_by: settings.managed_by.as_ref().map(|by| {
-            let managed_by = Element::new("managedBy").with_field("extensionKey", &by.extension_key);
+            let managed_by =
+                Element::new("managedBy").with_field("extensionKey", &by.extension_key);
             managed_by.with_field("type", &by.kind)
         }),
         memory_reservation_locked_to_max: Some(settings.reservation_locked_to_max),
@@ -70,13 +71,17 @@ pub(super) fn hardware(world: &World, vm: &Vm) -> VirtualHardware {
 
 pub(super) fn tools(vm: &Vm) -> ToolsConfigInfo {
     ToolsConfigInfo {
-        pending_customization: vm.customization.is_some().then(|| "/var/run/roost/customization".into()),
+        pending_customization: vm
+            .customization
+            .is_some()
+            .then(|| "/var/run/roost/customization".into()),
         ..vm.config.settings.tools.clone()
     }
 }
 
 pub(super) fn files(world: &World, vm: &Vm) -> VirtualMachineFileInfo {
-    let directory = world.inventory.datastore_path(&FilePath::new(&vm.home.datastore, vm.directory()));
+    let directory =
+        world.inventory.datastore_path(&FilePath::new(&vm.home.datastore, vm.directory()));
     let directory = format!("{directory}/");
     VirtualMachineFileInfo {
         vm_path_name: Some(world.inventory.datastore_path(&vm.home)),

@@ -25,7 +25,8 @@ pub(crate) fn wire_device(inventory: &Inventory, vm: &Vm, device: &Device) -> Vi
         Own::Nothing => {}
         Own::Nic(mac) => {
             wire.mac_address = Some(mac.to_string());
-            let network = device.network().and_then(|network| inventory.name(&network).map(str::to_owned));
+            let network =
+                device.network().and_then(|network| inventory.name(&network).map(str::to_owned));
             describe(&mut wire, network);
         }
         Own::Disk(disk) => {
@@ -53,7 +54,8 @@ fn backing_of(inventory: &Inventory, backing: &mut VirtualDeviceBackingInfo, fil
 
 fn describe(wire: &mut VirtualDevice, summary: Option<String>) {
     let label = wire.device_info.as_ref().map(|info| info.label.clone()).unwrap_or_default();
-    wire.device_info = Some(Description { summary: summary.unwrap_or_else(|| label.clone()), label });
+    wire.device_info =
+        Some(Description { summary: summary.unwrap_or_else(|| label.clone()), label });
 }
 
 /// `10,485,760`, as vCenter writes a disk's size.
@@ -61,7 +63,7 @@ fn grouped(disk: &Disk) -> String {
     let digits = disk.capacity_kb.to_string();
     let mut text = String::new();
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -108,8 +108,10 @@ fn nics(world: &World, vm: &Vm) -> Vec<GuestNicInfo> {
         return Vec::new();
     }
     let nic = |device: &crate::vm::Device| {
-        let addresses: Vec<_> = vm.guest.addresses.iter().filter(|address| address.device == device.key()).collect();
-        let network = device.network().and_then(|network| world.inventory.name(&network).map(str::to_owned));
+        let addresses: Vec<_> =
+            vm.guest.addresses.iter().filter(|address| address.device == device.key()).collect();
+        let network =
+            device.network().and_then(|network| world.inventory.name(&network).map(str::to_owned));
         let config = |address: &&crate::guest::GuestAddress| NetIpConfigInfoIpAddress {
             ip_address: address.ip.to_string(),
             prefix_length: address.prefix.into(),

@@ -1,8 +1,8 @@
-use roost_vim_wire::types::{
-    VirtualMachineConfigSummary, VirtualMachineConnectionState, VirtualMachineQuickStats, VirtualMachineRuntimeInfo,
-    VirtualMachineStorageSummary, VirtualMachineSummary,
-};
 use roost_vim_wire::MoRef;
+use roost_vim_wire::types::{
+    VirtualMachineConfigSummary, VirtualMachineConnectionState, VirtualMachineQuickStats,
+    VirtualMachineRuntimeInfo, VirtualMachineStorageSummary, VirtualMachineSummary,
+};
 
 use super::vm_guest;
 use crate::inventory::uuid_text;
@@ -25,7 +25,9 @@ pub(super) fn summary(world: &World, obj: &MoRef, vm: &Vm) -> VirtualMachineSumm
 pub(super) fn config_summary(world: &World, vm: &Vm) -> VirtualMachineConfigSummary {
     let (config, settings) = (&vm.config, &vm.config.settings);
     let count = |count: usize| i32::try_from(count).ok();
-    let small = |reservation: Option<i64>| reservation.and_then(|reservation| i32::try_from(reservation).ok());
+    let small = |reservation: Option<i64>| {
+        reservation.and_then(|reservation| i32::try_from(reservation).ok())
+    };
     VirtualMachineConfigSummary {
         name: vm.name.as_ref().into(),
         template: vm.template,
@@ -68,16 +70,18 @@ pub(super) fn runtime(vm: &Vm) -> VirtualMachineRuntimeInfo {
 }
 
 pub(super) fn connection(vm: &Vm) -> VirtualMachineConnectionState {
-    match vm.is_connected {
-        true => VirtualMachineConnectionState::Connected,
-        false => VirtualMachineConnectionState::Disconnected,
+    if vm.is_connected {
+        VirtualMachineConnectionState::Connected
+    } else {
+        VirtualMachineConnectionState::Disconnected
     }
 }
 
 /// What its files take, and what its disks could still grow to.
 pub(super) fn storage(world: &World, vm: &Vm) -> VirtualMachineStorageSummary {
     let committed = world.store.directory_bytes(&vm.home.datastore, vm.directory());
-    let provisioned: i64 = vm.config.disks().map(|disk| disk.capacity_kb.saturating_mul(1024)).sum();
+    let provisioned: i64 =
+        vm.config.disks().map(|disk| disk.capacity_kb.saturating_mul(1024)).sum();
     VirtualMachineStorageSummary {
         committed,
         uncommitted: (provisioned - committed).max(0),
@@ -89,7 +93,11 @@ pub(super) fn storage(world: &World, vm: &Vm) -> VirtualMachineStorageSummary {
 pub(super) fn quick_stats(vm: &Vm) -> VirtualMachineQuickStats {
     let is_on = vm.power == Power::On;
     VirtualMachineQuickStats {
-        overall_cpu_usage: Some(if is_on { i32::try_from(vm.demand().mhz).unwrap_or(i32::MAX) } else { 0 }),
+        overall_cpu_usage: Some(if is_on {
+            i32::try_from(vm.demand().mhz).unwrap_or(i32::MAX)
+        } else {
+            0
+        }),
         guest_memory_usage: Some(if is_on { vm.config.memory_mb } else { 0 }),
         host_memory_usage: Some(if is_on { vm.config.memory_mb } else { 0 }),
         guest_heartbeat_status: vm_guest::heartbeat(vm).into(),

@@ -1,0 +1,19 @@
+//! What happens in the simulated datacenter, told as stories on paused time.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
+
+mod clone;
+mod device;
+mod event;
+mod exec;
+mod file;
+mod guest;
+#[path = "../lab/mod.rs"]
+mod lab;
+mod pool;
+mod power;
+mod reconfigure;
+mod replay;
+mod shape;
+mod snapshot;
+mod story;
+mod task;
