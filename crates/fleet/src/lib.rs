@@ -28,8 +28,8 @@ pub use ledger::{
     Machine, PoolRoom, Refusal, Reservation, Reserve,
 };
 pub use mirror::{
-    Check, Connection, Guest, GuestNic, Identity, Mirror, Pool, PoolAmount, Power, ReadIdentity,
-    Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote, condition,
+    Check, Connection, Guest, GuestNic, Identity, Mirror, Pool, PoolAmount, PoolUsage, Power,
+    ReadIdentity, Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote, condition,
 };
 pub use phase::{
     Ended, Phase, PhaseDeadlines, PhaseError, PhaseHook, PhaseTimer, Step, Timeline, Timelines,

@@ -34,6 +34,11 @@ impl Flavor {
     }
 }
 
+/// What a worker takes: its flavor's size, else that of its template (D12). `None` if that is not known.
+pub fn footprint_of(flavor: Option<&Flavor>, template: Option<Footprint>) -> Option<Footprint> {
+    flavor.map_or(template, |flavor| flavor.footprint(template))
+}
+
 /// The configured flavors, in the order of the file. No two names differ by case only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flavors {
@@ -298,6 +303,8 @@ mod tests {
         let template = Footprint { cpus: 2, memory_mb: 1024 };
         assert_eq!(open.footprint(Some(template)), Some(Footprint { cpus: 2, memory_mb: 8192 }));
         assert_eq!(open.footprint(None), None);
+        assert_eq!(footprint_of(None, Some(template)), Some(template), "D12");
+        assert_eq!(footprint_of(Some(&open), Some(template)), open.footprint(Some(template)));
     }
 
     #[test]

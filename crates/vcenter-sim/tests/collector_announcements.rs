@@ -171,7 +171,7 @@ async fn random_step(client: &Client, random: &mut Random, step: u64) -> String 
 
 #[tokio::test(start_paused = true)]
 async fn whoever_only_listens_knows_everything() {
-    for seed in 100..140 {
+    for seed in 0..4 {
         let mut random = Random::from_seed(seed);
         let templates = vec![TemplateOptions::new("debian12")];
         let lab =

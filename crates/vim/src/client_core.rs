@@ -150,6 +150,7 @@ impl Core {
         let mut ended = self.ended.subscribe();
         loop {
             tokio::select! {
+                biased;
                 _ = ticks.tick() => {
                     if let Err(error) = self.call(CallClass::Read, &CurrentTime { this: MoRef::service_instance() }).await {
                         tracing::warn!("the session could not be kept alive: {error}");

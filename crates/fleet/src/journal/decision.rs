@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{Gate, VmId};
+use crate::{Gate, Outcome, Refusal, Verdict, VmId};
 
 /// What a decision is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -54,6 +54,19 @@ pub enum Decided {
 }
 
 impl Decided {
+    pub const ALL: [Self; 10] = [
+        Self::Spawned,
+        Self::Skipped,
+        Self::Deferred,
+        Self::Refused,
+        Self::Failed,
+        Self::Released,
+        Self::Deleted,
+        Self::Kept,
+        Self::Adopted,
+        Self::Finished,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Spawned => "spawned",
@@ -153,6 +166,40 @@ impl Draft {
     pub fn vm(mut self, vm: &VmId) -> Self {
         self.vm = Some(vm.clone());
         self
+    }
+}
+
+/// A request that got nothing this time.
+impl From<&Refusal> for Draft {
+    fn from(refusal: &Refusal) -> Self {
+        let next_free = refusal.forecast.and_then(|forecast| forecast.next_free);
+        Self::new(
+            Subject::Request(Arc::clone(&refusal.request)),
+            Decided::Deferred,
+            refusal.to_string(),
+        )
+        .gates(refusal.gates.clone())
+        .next_look(next_free.map_or(NextLook::OnChange, NextLook::At))
+    }
+}
+
+/// What the guard said of a VM.
+impl From<&Verdict> for Draft {
+    fn from(verdict: &Verdict) -> Self {
+        let (decided, next_look) = match verdict.outcome {
+            Outcome::Delete => (Decided::Deleted, NextLook::Settled),
+            Outcome::Wait { until: Some(until) } => (Decided::Kept, NextLook::At(until)),
+            Outcome::Wait { until: None } | Outcome::Refused => (Decided::Kept, NextLook::OnChange),
+            Outcome::Frozen => (Decided::Kept, NextLook::OnPerson),
+        };
+        let reason = match verdict.bound_by() {
+            Some(gate) => format!("{} ({gate})", verdict.why).into(),
+            None => verdict.why.clone(),
+        };
+        Self::new(Subject::Vm(verdict.vm.clone()), decided, reason)
+            .gates(verdict.gates.clone())
+            .next_look(next_look)
+            .vm(&verdict.vm)
     }
 }
 

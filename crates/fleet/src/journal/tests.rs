@@ -54,6 +54,38 @@ fn a_decision_says_what_bound_it_and_when_it_is_looked_at_again() {
 }
 
 #[test]
+fn refusals_and_the_guards_verdicts_are_decisions() {
+    let journal = Journal::default();
+    let refusal = crate::Refusal {
+        request: "j1".into(),
+        gates: vec![Gate::measured("cpus", 8, 60, Limit::At(64))],
+        bound_by: crate::LedgerGate::Cpus,
+        forecast: None,
+    };
+    let decision = journal.record(Draft::from(&refusal), at(0));
+    assert_eq!(decision.to_string(), "request j1 deferred: cpus: needs 8, 60 of 64 taken");
+    assert_eq!((decision.bound_by, decision.next_look), (Some("cpus"), NextLook::OnChange));
+
+    let verdict = |outcome, gates| crate::Verdict {
+        vm: VmId::new("vm-7"),
+        name: "worker-7".into(),
+        basis: crate::Basis::Finished,
+        why: "it has stopped".into(),
+        outcome,
+        gates,
+    };
+    let frozen =
+        verdict(crate::Outcome::Frozen, vec![Gate::plain("freeze", false).noting("too many")]);
+    let kept = journal.record(Draft::from(&frozen), at(1));
+    assert_eq!(
+        kept.to_string(),
+        "VM vm-7 kept: it has stopped (freeze: too many) (waits for a person)"
+    );
+    let deleted = journal.record(Draft::from(&verdict(crate::Outcome::Delete, vec![])), at(2));
+    assert_eq!(deleted.to_string(), "VM vm-7 deleted: it has stopped");
+}
+
+#[test]
 fn the_same_verdict_again_is_one_decision_that_counts() {
     let journal = Journal::default();
     for secs in 0..5 {

@@ -28,7 +28,7 @@ use crate::{Freshness, PoolId, VmId};
 
 pub use self::follow::StreamState;
 pub use self::identity::{Identity, ReadIdentity};
-pub use self::pool::{Pool, PoolAmount};
+pub use self::pool::{Pool, PoolAmount, PoolUsage};
 pub use self::snapshot::Snapshot;
 pub use self::tables::VmChange;
 pub use self::vm::{Connection, Guest, GuestNic, Power, Tools, Vm};

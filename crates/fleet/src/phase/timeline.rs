@@ -29,6 +29,8 @@ pub enum Ended {
 }
 
 impl Ended {
+    pub const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::Overdue, Self::Abandoned];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",

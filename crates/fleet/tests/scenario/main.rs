@@ -1,6 +1,6 @@
 //! The mirror on a simulated vCenter, on paused time.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test may")]
 
 mod lab;
 mod outages;

@@ -1,5 +1,5 @@
 use roost_clock::Clock as _;
-use roost_fleet::{AddressNeed, LedgerGate, PoolId};
+use roost_fleet::{AddressNeed, LedgerGate, PoolId, PoolUsage};
 use roost_fleet::{
     AddressPlan, Amounts, Ask, Holding, Holds, Ledger, Limit, Limits, Machine, Power, Vm, condition,
 };
@@ -27,6 +27,8 @@ async fn a_datacenter_is_mirrored_whole_with_one_subscription() {
     assert!(vm.change_version.is_some() && vm.created.is_some() && vm.uuid.is_some());
     let pool = seen.pool(&PoolId::from(&lab.find("/DC0/host/DC0_C0/Resources"))).unwrap();
     assert!(pool.room().is_some_and(|room| room.cpu_mhz > 0 && room.memory_mb > 0), "{pool:?}");
+    let usage = PoolUsage::read(&lab.client, &pool.id).await.unwrap().unwrap();
+    assert!(usage.memory_bytes <= pool.memory_bytes.max.unwrap());
     let counters = lab.vcenter.counters();
     assert_eq!(
         (counters.open_filters, counters.open_collectors, counters.open_sessions),

@@ -7,6 +7,7 @@
 mod collector;
 mod counters;
 mod cycle;
+mod http;
 mod own;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 pub use counters::{Counted, Counters};
 pub use cycle::{AddressTally, Cycle, CycleFacts, PoolReading, VmRow, WorkerRow};
+pub use http::HttpMetrics;
 pub use own::{OwnMetrics, Start};
 
 use self::collector::CycleCollector;
@@ -32,6 +34,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Metrics {
     pub counters: Counters,
     pub own: OwnMetrics,
+    pub http: HttpMetrics,
     cycle: CycleCollector,
 }
 
@@ -45,7 +48,12 @@ impl Metrics {
         let registry = registry.sub_registry_with_labels(labels.into_iter());
         let cycle = CycleCollector::default();
         registry.register_collector(Box::new(cycle.clone()));
-        Self { counters: Counters::register(registry), own: OwnMetrics::register(registry), cycle }
+        Self {
+            counters: Counters::register(registry),
+            own: OwnMetrics::register(registry),
+            http: HttpMetrics::register(registry),
+            cycle,
+        }
     }
 
     /// Replaces what the last cycle said, all at once.

@@ -207,12 +207,8 @@ fn work_out(
     if let Some(asked) = spec.customization.as_ref().filter(|_| !spec.template) {
         customize::check(&draft.config, asked)?;
     }
-    // What stays off needs no room on its host.
-    let demand = if spec.power_on && !spec.template {
-        crate::pool::Demand::of(draft.config.cpus, draft.config.memory_mb, &draft.config.settings)
-    } else {
-        crate::pool::Demand::default()
-    };
+    // It is made off, which needs no room on its host; whether it can be powered on is seen when it is.
+    let demand = crate::pool::Demand::default();
     let host = match &pool {
         Some(pool) => {
             placement::choose_host(&world.inventory, pool, location.host.as_ref(), demand)?

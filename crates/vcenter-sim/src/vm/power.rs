@@ -61,13 +61,14 @@ fn admit(world: &World, this: &MoRef, host: Option<&MoRef>) -> Result<MoRef, Fai
         return Err(Failure::of("InvalidState", "The virtual machine has no resource pool."));
     };
     let demand = row.demand();
-    world.inventory.admit(pool, demand)?;
     let own = world.inventory.hosts.get(&row.host).filter(|own| own.is_usable() && host.is_none());
-    match own {
+    let host = match own {
         // It stays where it is unless it does not fit there.
-        Some(own) if own.demand.memory + demand.memory <= own.memory => Ok(row.host.clone()),
-        _ => placement::choose_host(&world.inventory, pool, host, demand),
-    }
+        Some(own) if own.demand.memory + demand.memory <= own.memory => row.host.clone(),
+        _ => placement::choose_host(&world.inventory, pool, host, demand)?,
+    };
+    world.inventory.admit(pool, demand)?;
+    Ok(host)
 }
 
 fn report_failure(world: &mut World, scene: &Scene, this: &MoRef, failure: &Failure) {

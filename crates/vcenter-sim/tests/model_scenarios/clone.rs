@@ -312,6 +312,7 @@ async fn a_clone_that_cannot_power_on_stays_and_says_why() {
         VirtualMachineCloneSpec { config: Some(config), power_on: true, ..story.linked().await };
     let refused = story.clone_vm("debian12", "huge", spec).await.unwrap_err();
     assert!(refused.is("InsufficientResourcesFault"), "{}", refused.class);
+    assert_eq!(story.vm("huge").power, Power::Off, "what was made stays");
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ print("disk", disk.capacityInKB, disk.backing.thinProvisioned, disk.backing.data
 cluster = find(vim.ClusterComputeResource, "DC0_C0")
 pool = cluster.resourcePool
 print("cluster", cluster.summary.numHosts, len(cluster.host), cluster.summary.effectiveCpu > 0)
-print("pool", pool.runtime.cpu.maxUsage == pool.runtime.cpu.unreservedForVm, pool.runtime.memory.overallUsage)
+print("pool", 0 < pool.runtime.cpu.unreservedForVm <= pool.runtime.cpu.maxUsage, pool.runtime.memory.overallUsage)
 print("limits", pool.config.cpuAllocation.limit > 0, pool.config.cpuAllocation.shares.level)
 host = cluster.host[0]
 print("host", host.summary.hardware.numCpuCores, host.runtime.connectionState, host.summary.config.product.productLineId)

@@ -39,7 +39,7 @@ seen = []
 WaitForTask(task, onProgressUpdate=lambda task, progress: seen.append(progress))
 info = task.info
 worker = info.result
-print("task", info.state, info.name, info.descriptionId, info.entityName, type(info.reason).__name__.rsplit(".", 1)[1])
+print("task", info.state, info.descriptionId, info.entityName, type(info.reason).__name__.rsplit(".", 1)[1])
 print("times", info.queueTime <= info.startTime <= info.completeTime)
 print("result", type(worker).__name__, worker.name)
 print("config", worker.config.annotation, worker.config.hardware.numCPU, worker.config.hardware.memoryMB)

@@ -58,21 +58,22 @@ print("latest", manager.latestEvent.key == max(event.key for event in manager.Qu
 
 # A watch on the page is told of what comes.
 pc = vmodl.query.PropertyCollector
-watch = content.propertyCollector.CreateFilter(
+watcher = content.propertyCollector.CreatePropertyCollector()
+watcher.CreateFilter(
     pc.FilterSpec(
         objectSet=[pc.ObjectSpec(obj=collector)],
         propSet=[pc.PropertySpec(type=vim.event.EventHistoryCollector, pathSet=["latestPage"])],
     ),
     False,
 )
-update = content.propertyCollector.WaitForUpdatesEx("", pc.WaitOptions(maxWaitSeconds=10))
+update = watcher.WaitForUpdatesEx("", pc.WaitOptions(maxWaitSeconds=10))
 WaitForTask(machine.PowerOnVM_Task())
 seen = set()
 while "VmPoweredOnEvent" not in seen and "DrsVmPoweredOnEvent" not in seen:
-    update = content.propertyCollector.WaitForUpdatesEx(update.version, pc.WaitOptions(maxWaitSeconds=10))
+    update = watcher.WaitForUpdatesEx(update.version, pc.WaitOptions(maxWaitSeconds=10))
     for change in update.filterSet[0].objectSet[0].changeSet:
         seen |= {name_of(event) for event in change.val}
 print("told of power")
-watch.Destroy()
+watcher.Destroy()
 collector.DestroyCollector()
-print("categories", {info.key: info.category for info in manager.description.eventInfo}["VmRenamedEvent"])
+print("categories", {info.key: info.category for info in manager.description.eventInfo}[vim.event.VmRenamedEvent])

@@ -61,8 +61,8 @@ impl Feed {
 
     /// What is shown is no longer known to be the truth.
     pub(super) fn set_broken(&self) {
-        let mut pending = self.pending();
-        (pending.synced, pending.told_synced) = (false, false);
+        self.pending().synced = false;
+        self.publish();
     }
 
     pub(super) fn end(&self) {
@@ -89,7 +89,8 @@ impl Feed {
 
 impl Pending {
     fn has_news(&self) -> bool {
-        !self.by_object.is_empty() || self.synced && !self.told_synced
+        let has_turned = self.synced != self.told_synced || self.resynced;
+        !self.by_object.is_empty() || has_turned && !self.ended
     }
 
     fn push(&mut self, obj: MoRef, change: Change, fresh: bool) {
@@ -206,22 +207,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_load_is_news_once() {
+    async fn a_load_and_a_break_are_news_once_also_without_objects() {
+        let batch = |synced, resynced| Some(Batch { updates: vec![], synced, resynced });
         let feed = Feed::default();
         feed.set_synced(false);
-        assert_eq!(
-            feed.next().await,
-            Some(Batch { updates: vec![], synced: true, resynced: false })
-        );
+        assert_eq!(feed.next().await, batch(true, false));
         assert!(!feed.pending().has_news());
         feed.set_broken();
-        feed.push(MoRef::vm("vm-1"), Change::Leave, false);
-        assert!(!feed.next().await.unwrap().synced);
+        assert_eq!(feed.next().await, batch(false, false));
         feed.set_synced(true);
-        assert_eq!(
-            feed.next().await,
-            Some(Batch { updates: vec![], synced: true, resynced: true })
-        );
+        assert_eq!(feed.next().await, batch(true, true));
+        // Both between two reads.
+        feed.set_broken();
+        feed.set_synced(true);
+        assert_eq!(feed.next().await, batch(true, true));
         feed.end();
         assert_eq!(feed.next().await, None);
     }

@@ -15,8 +15,9 @@ use crate::{CallError, Properties};
 pub struct Batch {
     /// At most one per object.
     pub updates: Vec<Update>,
-    /// With this batch, everything that the server shows has been delivered. False while the first load, or the load after
-    /// a break, is still under way: what is missing then may yet come.
+    /// With this batch, everything that the server shows has been delivered. False while the first load is under way, and
+    /// from a break until the load after it is complete: what is missing then may yet come. A break is told at once, if
+    /// need be with a batch that holds nothing else.
     pub synced: bool,
     /// A load after a break was completed: all objects have entered once more, and those that are gone have left.
     pub resynced: bool,

@@ -1,6 +1,6 @@
 //! Tasks in flight, all in one list view with one filter.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,7 +99,8 @@ pub(super) struct Tasks {
     /// The list is left alone until then, after a failure.
     pub(super) paused_until: Option<Instant>,
     announcement: Duration,
-    entries: HashMap<MoRef, Entry>,
+    /// In order, so that a run of one seed is the same run again.
+    entries: BTreeMap<MoRef, Entry>,
     finished: Vec<MoRef>,
 }
 
@@ -112,7 +113,7 @@ impl Tasks {
             reading: false,
             paused_until: None,
             announcement,
-            entries: HashMap::new(),
+            entries: BTreeMap::new(),
             finished: Vec::new(),
         }
     }

@@ -1,6 +1,6 @@
 //! One subscription as the hub sees it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -128,8 +128,10 @@ impl Watch {
             self.contact(now);
             return false;
         };
-        for gone in self.known.difference(&seen) {
-            self.feed.push(gone.clone(), Change::Leave, false);
+        // In order, so that a run of one seed is the same run again.
+        let gone: BTreeSet<_> = self.known.difference(&seen).cloned().collect();
+        for gone in gone {
+            self.feed.push(gone, Change::Leave, false);
         }
         self.known = seen;
         self.failures = 0;

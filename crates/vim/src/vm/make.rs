@@ -12,7 +12,7 @@ use super::error::{Step, VmError};
 use super::run::{Again, Patience};
 use crate::backoff::{self, Backoff};
 use crate::find::stored_name;
-use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, WaitError};
+use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, TaskError, WaitError};
 
 /// Between looks for a VM that has the name and cannot be seen.
 const TAKEN: Backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(15) };
@@ -81,6 +81,10 @@ impl Observer {
             Ok(read) => {
                 if let Some(namesake) = Namesake::of(&vm, name, &read) {
                     return Ok(Some(namesake));
+                }
+                // Nobody can say that what we may not read is ours.
+                if read.unreadable("config.uuid").is_some() {
+                    return Err(VmError::NameTaken { name: name.into(), existing: vm });
                 }
             }
             Err(error) if error.is_fault("ManagedObjectNotFound") => return Ok(None),
@@ -159,8 +163,10 @@ impl Client {
                 error = &error as &dyn Error,
                 "looking for {name} before it is asked for again"
             );
-            // What was asked for may need a moment to show.
-            let may_ask_again = is_taken || patience.pause().await;
+            // What was asked for may need a moment to show. What still runs is not asked for twice.
+            let still_runs =
+                matches!(error, VmError::Task { source: TaskError::Deadline { .. }, .. });
+            let may_ask_again = !still_runs && (is_taken || patience.pause().await);
             match self.namesake_patiently(folder, name, &mut patience).await? {
                 Some(namesake) if is_ours(&namesake) => return Ok(Made::Before(namesake.vm)),
                 Some(namesake) => {
@@ -169,6 +175,9 @@ impl Client {
                 // The name is given to a VM that is being made and not there yet, or no longer. While it is, asking again is
                 // refused as before.
                 None if is_taken => {
+                    if let Some(existing) = self.hidden(&error).await {
+                        return Err(VmError::NameTaken { name: name.into(), existing });
+                    }
                     waits += 1;
                     let pause = backoff::pause(waits, TAKEN);
                     if Instant::now() + pause >= deadline {
@@ -180,6 +189,17 @@ impl Client {
                 None => return Err(error),
             }
         }
+    }
+
+    /// The object that has the name, if we are not allowed to see it.
+    async fn hidden(&self, duplicate: &VmError) -> Option<MoRef> {
+        let existing = duplicate.duplicate_object()?;
+        let read = self.properties(&existing, &["name"]).await;
+        let is_hidden = match &read {
+            Ok(read) => read.unreadable("name").is_some(),
+            Err(error) => error.is_fault("NoPermission"),
+        };
+        is_hidden.then_some(existing)
     }
 
     async fn namesake_patiently(

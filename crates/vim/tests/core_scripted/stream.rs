@@ -118,6 +118,8 @@ async fn what_the_server_forgot_is_built_anew_and_only_what_is_missing_leaves() 
         let client = connect(&script).await;
         let mut vms = watch(&client).await;
         assert_eq!(load(&mut vms).await, (ids(["vm-1", "vm-2"]), ids([])), "{case}");
+        let broken = vms.next().await.unwrap();
+        assert!(!broken.synced && broken.updates.is_empty(), "{case}: the break is told at once");
         let batch = vms.next().await.unwrap();
         assert!(!batch.synced, "{case}: half a load is no load");
         assert!(batch.updates.iter().all(|update| update.change != Change::Leave), "{case}");

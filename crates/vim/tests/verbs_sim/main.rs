@@ -15,3 +15,4 @@ mod make_once;
 mod reconfigure;
 mod snapshot;
 mod spawn;
+mod spawnable;

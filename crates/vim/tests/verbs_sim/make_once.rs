@@ -127,3 +127,26 @@ async fn a_created_vm_whose_reply_was_lost_is_found_and_not_made_twice() {
     assert_eq!(vms_named(&lab, "node-1").await, std::slice::from_ref(&vm));
     assert_eq!(lab.client.power_on(&vm, None).await.unwrap(), PowerChange::Changed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_does_not_end_in_time_is_not_asked_for_twice() {
+    let lab = Lab::start().await;
+    let (template, request) = (lab.template().await, lab.clone_request("worker-1").await);
+    lab.rule(Rule::new("CloneVM_Task", Action::HangTask));
+    let error = lab.client.clone_or_adopt(&template, &request, ours).await.unwrap_err();
+    assert!(error.outcome_unknown(), "{error:?}");
+    assert_eq!(error.remedy(), Remedy::Wait);
+    assert_eq!(lab.calls("CloneVM_Task"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_whose_owner_may_not_be_seen_is_taken() {
+    let lab = Lab::start().await;
+    let (template, request) = (lab.template().await, lab.clone_request("worker-1").await);
+    let vm = lab.client.clone_vm(&template, &request).await.unwrap();
+    lab.vcenter.deny("System.Read", Some(vm.clone()));
+    let before = tokio::time::Instant::now();
+    let error = lab.client.clone_or_adopt(&template, &request, |_| true).await.unwrap_err();
+    assert!(matches!(&error, VmError::NameTaken { existing, .. } if *existing == vm), "{error:?}");
+    assert!(before.elapsed() < Duration::from_mins(2));
+}

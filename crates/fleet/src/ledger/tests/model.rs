@@ -13,7 +13,7 @@ const CPUS: u64 = 10;
 const SAFETY: u64 = 300;
 const REST: u64 = 120;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Op {
     Reserve { request: u8, cpus: u64, warm: bool },
     Submit(usize),

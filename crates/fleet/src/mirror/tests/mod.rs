@@ -91,7 +91,9 @@ fn usual(number: u32) -> Vec<PropertyChange> {
 
 fn properties(changes: Vec<PropertyChange>) -> Properties {
     let mut properties = Properties::default();
-    changes.into_iter().for_each(|change| properties.apply(change));
+    for change in changes {
+        properties.apply(change);
+    }
     properties
 }
 

@@ -165,10 +165,8 @@ impl World {
             }
             Op::Answer if self.under_way.is_none() => self.under_way = Some(self.last()),
             Op::Deliver => self.deliver(),
-            Op::Count => {
-                if std::mem::take(&mut self.uncounted) {
-                    self.core.answered(now);
-                }
+            Op::Count if std::mem::take(&mut self.uncounted) => {
+                self.core.answered(now);
             }
             Op::Look if !self.looked => {
                 self.looked = !self.core.take_doubts(now).is_empty();
@@ -191,9 +189,9 @@ impl World {
         let updates = match (self.told, state.exists) {
             (None, true) => vec![enter(
                 VM,
-                state.changes(&State { cpus: 0, on: !state.on, exists: false }, true),
+                state.changes(State { cpus: 0, on: !state.on, exists: false }, true),
             )],
-            (Some(told), true) => vec![modify(VM, state.changes(&told, self.announces_cpus))],
+            (Some(told), true) => vec![modify(VM, state.changes(told, self.announces_cpus))],
             (Some(_), false) => vec![leave(VM)],
             (None, false) => vec![],
         };
@@ -207,7 +205,7 @@ impl World {
         self.looked = false;
         let state = self.states[index];
         let found =
-            properties(state.changes(&State { cpus: 0, on: !state.on, exists: false }, true));
+            properties(state.changes(State { cpus: 0, on: !state.on, exists: false }, true));
         self.core.read(&vm_id(VM), state.exists.then_some(&found), at(self.now));
     }
 
@@ -260,7 +258,7 @@ impl World {
 }
 
 impl State {
-    fn changes(self, before: &Self, announces_cpus: bool) -> Vec<PropertyChange> {
+    fn changes(self, before: Self, announces_cpus: bool) -> Vec<PropertyChange> {
         let mut changes = Vec::new();
         if self.cpus != before.cpus && announces_cpus {
             changes.push(set("summary.config.numCpu", Value::Int(self.cpus.cast_signed())));

@@ -198,3 +198,8 @@ fn a_new_stream_makes_nobody_leave_before_it_is_complete() {
     assert!(core.is_loaded());
     assert!(core.has(1) && !core.has(2) && core.has(3));
 }
+
+#[test]
+fn a_row_is_small() {
+    assert!(size_of::<Vm>() <= 384, "{} bytes", size_of::<Vm>());
+}

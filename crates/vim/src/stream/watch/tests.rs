@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use roost_vim_wire::Value;
 use roost_vim_wire::types::{PropertyChange, PropertyChangeOp};
 
