@@ -30,7 +30,7 @@ impl Demand {
         let reserved = |allocation: &ResourceAllocationInfo| allocation.reservation.unwrap_or(0);
         let memory_mb = i64::from(memory_mb).max(reserved(&settings.memory_allocation));
         let mhz = (i64::from(cpus) * MHZ_PER_VCPU).max(reserved(&settings.cpu_allocation));
-        Self { memory: memory_mb << 20, mhz }
+        Self { memory: memory_mb.saturating_mul(1 << 20), mhz }
     }
 }
 
@@ -269,6 +269,17 @@ impl Inventory {
         }
     }
 
+    /// Tells watchers that a compute resource has more or fewer hosts to run VMs on.
+    pub(crate) fn announce_capacity(&mut self, owner: &MoRef) {
+        let summary =
+            ["summary.effectiveCpu", "summary.effectiveMemory", "summary.numEffectiveHosts"];
+        self.changes.modified(owner, summary);
+        if let Some(root) = self.computes.get(owner).map(|compute| compute.pool.clone()) {
+            self.changes.modified(&root, ["config", "summary.config"]);
+        }
+        self.announce_pools(owner);
+    }
+
     /// Tells watchers of every number that changed in the pools of a compute resource: a VM in one pool takes from its
     /// siblings, too.
     pub(crate) fn announce_pools(&mut self, owner: &MoRef) {
@@ -319,6 +330,7 @@ fn changed_paths(before: &ResourcePoolRuntimeInfo, after: &ResourcePoolRuntimeIn
     if before.memory.overall_usage != after.memory.overall_usage {
         paths.push("summary.quickStats.guestMemoryUsage".into());
         paths.push("summary.quickStats.hostMemoryUsage".into());
+        paths.push("summary.configuredMemoryMB".into());
     }
     if before.cpu.overall_usage != after.cpu.overall_usage {
         paths.push("summary.quickStats.overallCpuUsage".into());

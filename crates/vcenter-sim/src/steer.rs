@@ -206,5 +206,5 @@ fn connect_host(world: &mut World, scene: &Scene, host: &MoRef, connection: Host
         };
         event::post_vm(world, scene, class, &vm, words);
     }
-    world.inventory.announce_pools(&owner);
+    world.inventory.announce_capacity(&owner);
 }

@@ -4,7 +4,7 @@ mod govc;
 mod wire_door;
 
 use govc::{Lab, lines};
-use roost_vcenter_sim::{Credentials, GuestMode, Options, TemplateOptions};
+use roost_vcenter_sim::{Credentials, GuestBehaviour, GuestMode, Options};
 use wire_door::{instant, quick};
 
 const VM: &str = "DC0_H0_VM0";
@@ -94,38 +94,30 @@ fn a_guest_is_asked_for_its_environment() {
 
 #[test]
 fn a_guest_lets_in_only_whom_it_knows_and_only_when_it_is_up() {
-    let known = Some(Credentials { user: "ci".into(), password: "secret".into() });
-    let template = TemplateOptions { guest_credentials: known, ..TemplateOptions::new("debian12") };
-    let Some(lab) = Lab::open(Options { templates: vec![template], ..quick() }) else { return };
-    lab.does(&[
-        "vm.clone",
-        "-vm",
-        "debian12",
-        "-pool",
-        "DC0_C0/Resources",
-        "-on=false",
-        "worker-1",
-    ]);
-    let run =
-        |login: &str| lab.govc.run(&["guest.run", "-vm", "worker-1", "-l", login, "/bin/true"]);
-    let off = run("ci:secret");
-    assert!(off.stderr.contains("current state (Powered off)"), "{}", off.stderr);
-    lab.does(&["vm.power", "-on", "worker-1"]);
-    let early = run("ci:secret");
-    assert!(
-        early.stderr.contains("guest operations agent could not be contacted"),
-        "{}",
-        early.stderr
-    );
-    lab.does(&["object.collect", "-s", "vm/worker-1", "-guest.guestOperationsReady", "true"]);
-    let wrong = run("ci:guess");
-    assert!(
-        wrong.stderr.contains("Failed to authenticate with the guest operating system"),
-        "{}",
-        wrong.stderr
-    );
-    let right = run("ci:secret");
-    assert!(right.is_success(), "{}", right.stderr);
+    let Some(lab) = Lab::open(Options { autostart: false, ..instant() }) else { return };
+    let run = |login: &str| {
+        let output = lab.govc.run(&["guest.run", "-vm", VM, "-l", login, "/bin/true"]);
+        (output.is_success(), output.stderr)
+    };
+    let credentials = Some(Credentials { user: "ci".into(), password: "secret".into() });
+    let known = GuestBehaviour { credentials, ..GuestBehaviour::default() };
+    let (_, off) = run("ci:secret");
+    assert!(off.contains("current state (Powered off)"), "{off}");
+    lab.vcenter
+        .set_guest_behaviour(VM, GuestBehaviour { becomes_ready: false, ..known.clone() })
+        .unwrap();
+    lab.does(&["vm.power", "-on", VM]);
+    let (_, early) = run("ci:secret");
+    assert!(early.contains("guest operations agent could not be contacted"), "{early}");
+
+    lab.does(&["vm.power", "-off", VM]);
+    lab.vcenter.set_guest_behaviour(VM, known).unwrap();
+    lab.does(&["vm.power", "-on", VM]);
+    lab.does(&["object.collect", "-s", "vm/DC0_H0_VM0", "-guest.guestOperationsReady", "true"]);
+    let (_, wrong) = run("ci:guess");
+    assert!(wrong.contains("Failed to authenticate with the guest operating system"), "{wrong}");
+    let (is_in, complaint) = run("ci:secret");
+    assert!(is_in, "{complaint}");
 }
 
 #[test]

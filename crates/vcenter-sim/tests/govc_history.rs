@@ -7,25 +7,11 @@ use std::thread;
 
 use govc::{Lab, lines};
 use roost_oracle::Govc;
-use roost_vcenter_sim::{Options, Timings};
+use roost_vcenter_sim::{Options, Span, Timings};
 use wire_door::{USER, instant, quick};
 
 const VM: &str = "DC0_H0_VM0";
 const PATH: &str = "vm/DC0_H0_VM0";
-
-/// What a command prints that waits, while `meanwhile` happens.
-fn watched(lab: &Lab, watch: &[&str], meanwhile: &[&str]) -> Vec<String> {
-    let watcher = Govc::new(&lab.door.url()).unwrap();
-    let before = lab.door.calls("WaitForUpdatesEx");
-    thread::scope(|scope| {
-        let watching = scope.spawn(|| watcher.stdout(watch));
-        // One call has brought what there is; the next one waits.
-        lab.door.until("the watcher waits", || lab.door.calls("WaitForUpdatesEx") >= before + 2);
-        assert!(!watching.is_finished());
-        lab.does(meanwhile);
-        lines(&watching.join().unwrap())
-    })
-}
 
 #[test]
 fn a_waiting_collect_sees_what_changed_and_nothing_else() {
@@ -37,11 +23,11 @@ fn a_waiting_collect_sees_what_changed_and_nothing_else() {
     let off = on.replace("poweredOn", off);
     let (old, new) = ("name string DC0_H0_VM0", "name string seen-1");
     let annotation = "config.annotation string seen";
-    let annotated = watched(&lab, &watch, &["vm.change", "-vm", VM, "-annotation", "seen"]);
+    let annotated = lab.watched(&watch, &["vm.change", "-vm", VM, "-annotation", "seen"]);
     assert_eq!(annotated, [old, on, annotation]);
-    let renamed = watched(&lab, &watch, &["object.rename", PATH, "seen-1"]);
+    let renamed = lab.watched(&watch, &["object.rename", PATH, "seen-1"]);
     assert_eq!(renamed, [old, on, annotation, new]);
-    let stopped = watched(&lab, &watch, &["vm.power", "-off", "seen-1"]);
+    let stopped = lab.watched(&watch, &["vm.power", "-off", "seen-1"]);
     assert_eq!(stopped, [new, on, annotation, &off]);
 }
 
@@ -50,7 +36,7 @@ fn a_collect_over_a_view_sees_vms_come() {
     let Some(lab) = Lab::open(instant()) else { return };
     let watch = ["object.collect", "-n", "1", "-type", "m", "/", "name"];
     let create = ["vm.create", "-host", "DC0_H0", "-net", "VM Network", "-on=false", "new-1"];
-    let seen = watched(&lab, &watch, &create);
+    let seen = lab.watched(&watch, &create);
     assert_eq!(seen.len(), 6, "{seen:?}");
     assert!(seen[5].ends_with(" name string new-1"), "{seen:?}");
 }
@@ -59,10 +45,13 @@ fn a_collect_over_a_view_sees_vms_come() {
 fn a_collect_with_a_filter_ends_when_it_is_met() {
     let Some(lab) = Lab::open(quick()) else { return };
     let off = ["object.collect", "-s", PATH, "-runtime.powerState", "poweredOff"];
-    assert_eq!(watched(&lab, &off, &["vm.power", "-off", VM]), ["poweredOff"]);
+    assert_eq!(lab.watched(&off, &["vm.power", "-off", VM]), ["poweredOff"]);
     lab.does(&["vm.power", "-on", VM]);
     let ready = ["object.collect", "-s", PATH, "-guest.guestOperationsReady", "true"];
     assert_eq!(lab.says(&ready), "true\n", "the guest comes up while it waits");
+
+    let patient = ["object.collect", "-s", "-n", "1", "-wait", "1s", PATH, "name"];
+    assert_eq!(lab.says(&patient), "DC0_H0_VM0\n", "it gives up when nothing happens");
 }
 
 #[test]
@@ -154,7 +143,7 @@ fn recent_tasks_say_what_was_done_to_what_by_whom() {
 
 #[test]
 fn a_task_shows_its_progress_and_can_be_cancelled() {
-    let timings = Timings { clone_full: Timings::realistic().clone_full, ..Timings::quick() };
+    let timings = Timings { clone_full: Span::secs(300, 300), ..Timings::quick() };
     let options = Options { timings, ..quick() };
     let Some(lab) = Lab::open(options) else { return };
     let cloning = Govc::new(&lab.door.url()).unwrap();

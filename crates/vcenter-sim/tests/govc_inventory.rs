@@ -30,6 +30,9 @@ fn about_names_the_product_over_tls_and_the_certificate_fits_its_thumbprint() {
         format!("{} {thumbprint}", lab.door.authority())
     );
     assert_eq!(field(&lab.says(&["about.cert"]), "SHA-256 Thumbprint"), thumbprint);
+    let known = lab.file("known_hosts", lab.says(&["about.cert", "-thumbprint"]).as_bytes());
+    let verified = lab.says(&["about", "-k=false", "-tls-known-hosts", &known]);
+    assert_eq!(field(&verified, "API type"), "VirtualCenter");
     let refused = lab.refused(&["about", "-k=false"]);
     assert!(refused.contains("certificate signed by unknown authority"), "{refused}");
 }

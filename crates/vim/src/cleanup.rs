@@ -116,41 +116,49 @@ impl Janitor {
 impl Core {
     pub(crate) async fn run_janitor(self: Arc<Self>, mut chores: mpsc::UnboundedReceiver<Chore>) {
         while let Some(chore) = chores.recv().await {
-            match chore {
-                Chore::Destroy { generation, moref: this, destroy } => {
-                    let Some(lease) = self.session.current(generation) else { continue };
-                    let cookie = &lease.cookie;
-                    match destroy {
-                        Destroy::View => self.try_once(&DestroyView { this }, cookie).await,
-                        Destroy::Filter => {
-                            self.try_once(&DestroyPropertyFilter { this }, cookie).await;
-                        }
-                        Destroy::Collector => {
-                            self.try_once(&DestroyPropertyCollector { this }, cookie).await;
-                        }
-                        Destroy::History => self.try_once(&DestroyCollector { this }, cookie).await,
+            if matches!(chore, Chore::Stop) {
+                return;
+            }
+            if let Err(error) = self.runtime.spawn(Arc::clone(&self).do_chore(chore)).await {
+                self.note_panic("clean-up", &error);
+            }
+        }
+    }
+
+    async fn do_chore(self: Arc<Self>, chore: Chore) {
+        match chore {
+            Chore::Destroy { generation, moref: this, destroy } => {
+                let Some(Lease { cookie, .. }) = self.session.current(generation) else { return };
+                match destroy {
+                    Destroy::View => self.try_once(&DestroyView { this }, &cookie).await,
+                    Destroy::Filter => {
+                        self.try_once(&DestroyPropertyFilter { this }, &cookie).await;
                     }
+                    Destroy::Collector => {
+                        self.try_once(&DestroyPropertyCollector { this }, &cookie).await;
+                    }
+                    Destroy::History => self.try_once(&DestroyCollector { this }, &cookie).await,
                 }
-                Chore::CancelRetrieve { generation, token } => {
-                    let (Some(lease), Ok(content)) =
-                        (self.session.current(generation), self.content())
-                    else {
-                        continue;
-                    };
-                    let this = content.property_collector.clone();
-                    self.try_once(&CancelRetrievePropertiesEx { this, token }, &lease.cookie).await;
-                }
-                Chore::LogOut { cookie } => {
-                    let manager =
-                        self.content().ok().and_then(|content| content.session_manager.clone());
-                    let Some(this) = manager else { continue };
+            }
+            Chore::CancelRetrieve { generation, token } => {
+                let (Some(lease), Ok(content)) = (self.session.current(generation), self.content())
+                else {
+                    return;
+                };
+                let this = content.property_collector.clone();
+                self.try_once(&CancelRetrievePropertiesEx { this, token }, &lease.cookie).await;
+            }
+            Chore::LogOut { cookie } => {
+                let manager =
+                    self.content().ok().and_then(|content| content.session_manager.clone());
+                if let Some(this) = manager {
                     self.try_once(&Logout { this }, &cookie).await;
                 }
-                Chore::Flush(done) => {
-                    let _ = done.send(());
-                }
-                Chore::Stop => return,
             }
+            Chore::Flush(done) => {
+                let _ = done.send(());
+            }
+            Chore::Stop => {}
         }
     }
 

@@ -15,6 +15,7 @@ use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::{CurrentTime, Logout, RetrieveServiceContent};
 use roost_vim_wire::types::ServiceContent;
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use tokio::time::{Instant, interval_at, timeout};
 
 use crate::backoff::Backoff;
@@ -152,12 +153,25 @@ impl Core {
             tokio::select! {
                 biased;
                 _ = ticks.tick() => {
-                    if let Err(error) = self.call(CallClass::Read, &CurrentTime { this: MoRef::service_instance() }).await {
-                        tracing::warn!("the session could not be kept alive: {error}");
+                    let core = Arc::clone(&self);
+                    let ask = CurrentTime { this: MoRef::service_instance() };
+                    let round = self.runtime.spawn(async move { core.call(CallClass::Read, &ask).await });
+                    match round.await {
+                        Ok(Ok(_)) => {}
+                        Ok(Err(error)) => tracing::warn!("the session could not be kept alive: {error}"),
+                        Err(error) => self.note_panic("keep-alive", &error),
                     }
                 }
                 _ = ended.changed() => return,
             }
+        }
+    }
+
+    /// Tells that background work did not end as it should.
+    pub(crate) fn note_panic(&self, what: &'static str, error: &JoinError) {
+        if error.is_panic() {
+            tracing::error!("the {what} of the client of {} panicked", self.settings.url);
+            self.settings.hooks.background_panicked(what);
         }
     }
 

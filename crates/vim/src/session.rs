@@ -69,10 +69,6 @@ impl Session {
         self.state().live.clone().filter(|lease| lease.generation == generation)
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state().closed
-    }
-
     /// From now on nobody gets a lease. Returns false if that was so before.
     pub(crate) fn close(&self) -> bool {
         !std::mem::replace(&mut self.state().closed, true)

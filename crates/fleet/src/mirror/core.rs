@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use roost_vim::wire::MoType;
 use roost_vim::{Change, Properties, Update};
 
-use super::ReadIdentity;
 use super::alarms::Alarms;
 use super::known::{Known, Next, PATIENCE, What, pause_after};
 use super::paths::{BootFacts, BootNews, Reading, forget_boot};
@@ -21,8 +20,9 @@ use super::tables::Tables;
 use super::vm::{Power, Vm};
 use super::waits::Waits;
 use super::wrote::{Believed, Wrote};
+use super::{ReadIdentity, StreamState};
 use crate::time::later;
-use crate::{PoolId, VmId};
+use crate::{Freshness, PoolId, VmId};
 
 #[derive(Debug)]
 pub(super) struct Core {
@@ -41,6 +41,7 @@ pub(super) struct Core {
     /// VMs that a first load has shown so far; what is not among them when it is complete is gone.
     loading: Option<BTreeSet<VmId>>,
     loaded: bool,
+    pub(super) stream: StreamState,
     pub(super) generation: u64,
 }
 
@@ -65,13 +66,18 @@ impl Core {
             reads: BTreeMap::new(),
             loading: None,
             loaded: false,
+            stream: StreamState::default(),
             generation: 0,
         }
     }
 
-    /// Whether everything that the server shows has been taken over once.
-    pub(super) fn is_loaded(&self) -> bool {
-        self.loaded
+    pub(super) fn freshness(&self) -> Freshness {
+        Freshness {
+            complete: self.loaded && self.stream.synced,
+            as_of: self.stream.last_contact,
+            items: self.tables.len(),
+            trouble: self.stream.trouble.clone(),
+        }
     }
 
     /// A new stream begins: it says of everything that is there that it enters, but of nothing that it has left.

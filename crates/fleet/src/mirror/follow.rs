@@ -53,13 +53,13 @@ impl Mirror {
     /// for an answer of the server at this moment.
     pub fn feed(&self, batch: &Batch) {
         self.apply(batch);
-        let mut state = self.shared.state.borrow().clone();
-        state.synced = batch.synced;
-        state.resyncs += u64::from(batch.resynced);
+        let mut stream = self.core().stream.clone();
+        stream.synced = batch.synced;
+        stream.resyncs += u64::from(batch.resynced);
         if batch.synced {
-            state.last_contact = Some(self.shared.clock.now());
+            stream.last_contact = Some(self.shared.clock.now());
         }
-        self.contact(state);
+        self.contact(stream);
     }
 
     async fn run(&self, observer: &Observer, mut subscription: Subscription) {
@@ -107,18 +107,24 @@ impl Mirror {
 
     fn apply(&self, batch: &Batch) {
         let now = self.shared.clock.now();
+        let was_complete = self.freshness().complete;
         self.update(|core| core.apply(&batch.updates, batch.synced, batch.resynced, now));
-        // The load may have been completed by this batch after the status was heard.
-        self.shared.state.send_modify(|_| {});
+        // The load may be completed by a batch that is read after the status was heard.
+        if self.freshness().complete != was_complete {
+            self.shared.stream.send_modify(|_| {});
+        }
     }
 
     fn contact(&self, state: StreamState) {
         let answered = state.synced && state.trouble.is_none();
-        self.shared.state.send_replace(state);
-        if answered {
-            let now = self.shared.clock.now();
-            self.update(|core| core.answered(now));
-        }
+        let now = self.shared.clock.now();
+        self.update(|core| {
+            core.stream.clone_from(&state);
+            if answered {
+                core.answered(now);
+            }
+        });
+        self.shared.stream.send_replace(state);
     }
 
     fn take_read(&self, vm: &VmId, result: Result<Properties, CallError>) {
@@ -139,6 +145,7 @@ struct Ended<'a>(&'a Mirror);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.0.shared.state.send_modify(|state| state.synced = false);
+        self.0.core().stream.synced = false;
+        self.0.shared.stream.send_modify(|stream| stream.synced = false);
     }
 }

@@ -44,7 +44,8 @@ pub struct Mirror {
 #[derive(Debug)]
 struct Shared {
     core: Mutex<Core>,
-    state: watch::Sender<StreamState>,
+    /// A copy of the core's, for whoever follows it.
+    stream: watch::Sender<StreamState>,
     generation: watch::Sender<u64>,
     /// We learned something by ourselves; whoever follows the stream looks when to check it.
     learned: Notify,
@@ -56,7 +57,7 @@ impl Mirror {
     pub fn new(identities: Arc<dyn ReadIdentity>, clock: Arc<dyn Clock>) -> Self {
         let shared = Shared {
             core: Mutex::new(Core::new(identities)),
-            state: watch::Sender::default(),
+            stream: watch::Sender::default(),
             generation: watch::Sender::default(),
             learned: Notify::new(),
             clock,
@@ -90,7 +91,7 @@ impl Mirror {
         Snapshot {
             tables: core.tables.clone(),
             generation: core.generation,
-            freshness: self.freshness_of(&core),
+            freshness: core.freshness(),
         }
     }
 
@@ -105,22 +106,12 @@ impl Mirror {
 
     /// How far it can be believed at this moment.
     pub fn freshness(&self) -> Freshness {
-        self.freshness_of(&self.core())
-    }
-
-    fn freshness_of(&self, core: &Core) -> Freshness {
-        let state = self.shared.state.borrow();
-        Freshness {
-            complete: core.is_loaded() && state.synced,
-            as_of: state.last_contact,
-            items: core.tables.len(),
-            trouble: state.trouble.clone(),
-        }
+        self.core().freshness()
     }
 
     /// How the stream is doing.
     pub fn stream(&self) -> watch::Receiver<StreamState> {
-        self.shared.state.subscribe()
+        self.shared.stream.subscribe()
     }
 
     /// Follows [`Snapshot::generation`]: changes when there is something new to see.
@@ -130,8 +121,15 @@ impl Mirror {
 
     /// Waits until everything that the server shows has been taken over. False when that did not happen in time.
     pub async fn wait_complete(&self, within: Duration) -> bool {
-        let mut state = self.stream();
-        let complete = async { state.wait_for(|_| self.freshness().complete).await.is_ok() };
+        let mut stream = self.stream();
+        let complete = async {
+            while !self.freshness().complete {
+                if stream.changed().await.is_err() {
+                    return false;
+                }
+            }
+            true
+        };
         tokio::time::timeout(within, complete).await.unwrap_or(false)
     }
 

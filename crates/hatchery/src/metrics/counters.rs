@@ -56,17 +56,17 @@ impl Counted {
 
     pub(super) fn help(self) -> &'static str {
         match self {
-            Self::Jobs => "number of analyzed jobs",
-            Self::JobsWebsocket => "number of analyzed jobs from websocket",
-            Self::JobsProcessed => "number of processed jobs in main routine",
-            Self::SpawnedWorkers => "number of spawned workers",
-            Self::SpawningWorkers => "number of spawning workers",
-            Self::SpawningErrors => "number of errors in spawning workers",
-            Self::V1JobsQueued => "number of V1 jobs queued for a decision",
-            Self::V2JobsQueued => "number of V2 jobs queued for a decision",
-            Self::StarterJobs => "number of jobs that a starter picked up",
-            Self::V1JobsReceived => "number of jobs received in queue polling v1 ws",
-            Self::V2JobsReceived => "number of jobs received in queue polling v2 ws",
+            Self::Jobs => "jobs looked at",
+            Self::JobsWebsocket => "jobs looked at because the websocket named them",
+            Self::JobsProcessed => "jobs that a decision was made about",
+            Self::SpawnedWorkers => "workers started",
+            Self::SpawningWorkers => "worker starts begun",
+            Self::SpawningErrors => "worker starts that failed",
+            Self::V1JobsQueued => "V1 jobs put in line for a decision",
+            Self::V2JobsQueued => "V2 jobs put in line for a decision",
+            Self::StarterJobs => "jobs that a starter took on",
+            Self::V1JobsReceived => "V1 jobs that came by websocket or poll",
+            Self::V2JobsReceived => "V2 jobs that came by websocket or poll",
         }
     }
 

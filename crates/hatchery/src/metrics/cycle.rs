@@ -194,134 +194,126 @@ impl Cycle {
         let mut gauges = vec![
             (
                 "cds_hatchery_vsphere_allocated_vcpus",
-                "total vCPUs allocated by this hatchery's VMs",
+                "vCPUs that VMs of this hatchery have",
                 Some(totals.allocated_vcpus),
             ),
             (
                 "cds_hatchery_vsphere_allocated_memory_mb",
-                "total memory (MB) allocated by this hatchery's VMs",
+                "memory in MB that VMs of this hatchery have",
                 Some(totals.allocated_memory_mb),
             ),
             (
                 "cds_hatchery_vsphere_allocated_disk_gb",
-                "total disk capacity (GB) allocated by this hatchery's VMs",
+                "disk space in GB that VMs of this hatchery have",
                 totals.allocated_disk_gb,
             ),
             (
                 "cds_hatchery_vsphere_vm_count",
-                "total VMs managed by this hatchery (workers + provisions)",
+                "VMs of this hatchery, spares included",
                 Some(totals.vms),
             ),
             (
                 "cds_hatchery_vsphere_worker_vm_count",
-                "VMs running as workers, no longer in the provision pool",
+                "VMs of this hatchery that serve a job",
                 Some(totals.worker_vms),
             ),
             (
                 "cds_hatchery_vsphere_provisioned_vm_count",
-                "pre-provisioned VMs (ready + starting + dying)",
+                "spares in any state",
                 Some(totals.spares),
             ),
             (
                 "cds_hatchery_vsphere_provision_ready_count",
-                "provisioned VMs powered off and ready to be claimed",
+                "spares that can be claimed",
                 Some(totals.spares_ready),
             ),
             (
                 "cds_hatchery_vsphere_provision_starting_count",
-                "provisioned VMs powered on, still being made",
+                "spares that are still being made",
                 Some(totals.spares_starting),
             ),
             (
                 "cds_hatchery_vsphere_provision_dying_count",
-                "provisioned VMs marked for deletion",
+                "spares on their way out",
                 Some(totals.spares_dying),
             ),
             (
                 "cds_hatchery_vsphere_provision_inflight_count",
-                "provision clones not yet visible in the inventory",
+                "spares asked for and not yet seen",
                 Some(totals.spares_in_flight),
             ),
             (
                 "cds_hatchery_vsphere_template_vcpus",
-                "total vCPUs defined by template VMs",
+                "vCPUs of all templates",
                 Some(totals.template_vcpus),
             ),
             (
                 "cds_hatchery_vsphere_template_memory_mb",
-                "total memory (MB) defined by template VMs",
+                "memory in MB of all templates",
                 Some(totals.template_memory_mb),
             ),
-            (
-                "cds_hatchery_vsphere_template_count",
-                "number of template VMs",
-                Some(totals.templates),
-            ),
+            ("cds_hatchery_vsphere_template_count", "templates", Some(totals.templates)),
             (
                 "cds_hatchery_vsphere_pool_total_vcpus",
-                "total vCPUs across all VMs in datacenter",
+                "vCPUs of everything in the datacenter",
                 Some(totals.all_vcpus),
             ),
             (
                 "cds_hatchery_vsphere_pool_total_memory_mb",
-                "total memory (MB) across all VMs in datacenter",
+                "memory in MB of everything in the datacenter",
                 Some(totals.all_memory_mb),
             ),
             (
                 "cds_hatchery_vsphere_pool_total_vm_count",
-                "total VMs in datacenter",
+                "everything in the datacenter, templates included",
                 Some(totals.all_vms),
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_cpu_max_mhz",
-                "Resource Pool max CPU in MHz",
+                "CPU that the resource pool may use, in MHz",
                 pool.cpu_max_mhz,
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_cpu_usage_mhz",
-                "Resource Pool CPU usage in MHz",
+                "CPU that the resource pool uses, in MHz",
                 pool.cpu_usage_mhz,
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_cpu_unreserved_mhz",
-                "Resource Pool CPU unreserved for VMs in MHz",
+                "CPU that VMs of the resource pool can still reserve, in MHz",
                 pool.cpu_unreserved_mhz,
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_memory_max_bytes",
-                "Resource Pool max memory in bytes",
+                "memory that the resource pool may use, in bytes",
                 pool.memory_max_bytes,
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_memory_usage_bytes",
-                "Resource Pool memory usage in bytes",
+                "memory that the resource pool uses, in bytes",
                 pool.memory_usage_bytes,
             ),
             (
                 "cds_hatchery_vsphere_resource_pool_memory_unreserved_bytes",
-                "Resource Pool memory unreserved for VMs in bytes",
+                "memory that VMs of the resource pool can still reserve, in bytes",
                 pool.memory_unreserved_bytes,
             ),
             (
                 "cds_hatchery_vsphere_ip_used_count",
-                "number of IP addresses of the range in use",
+                "addresses of the ranges that are taken",
                 ip(|ip| ip.used),
             ),
             (
                 "cds_hatchery_vsphere_ip_active_count",
-                "number of IP addresses of the range active on running VMs",
+                "addresses of the ranges that guests report",
                 ip(|ip| ip.active),
             ),
             (
                 "cds_hatchery_vsphere_ip_reserved_count",
-                "number of IP addresses of the range held by VMs (any power state)",
+                "addresses of the ranges that annotations hold",
                 ip(|ip| ip.reserved),
             ),
-            (
-                "cds_hatchery_vsphere_ip_total_count",
-                "total number of IP addresses in the range",
-                ip(|ip| ip.total),
-            ),
+            ("cds_hatchery_vsphere_ip_total_count", "addresses in the ranges", ip(|ip| ip.total)),
         ];
         gauges.extend(STATUSES.iter().enumerate().map(|(index, (_, name, help))| {
             (*name, *help, self.by_status.map(|counts| counts[index]))
@@ -332,11 +324,11 @@ impl Cycle {
     /// The gauges that also name the worker.
     pub(super) fn worker_gauges() -> [WorkerGauge; 3] {
         [
-            ("cds_hatchery_vsphere_worker_vcpus", "vCPUs for a worker VM", |row| Some(row.vcpus)),
-            ("cds_hatchery_vsphere_worker_memory_mb", "memory (MB) for a worker VM", |row| {
+            ("cds_hatchery_vsphere_worker_vcpus", "vCPUs of the VM", |row| Some(row.vcpus)),
+            ("cds_hatchery_vsphere_worker_memory_mb", "memory of the VM in MB", |row| {
                 Some(row.memory_mb)
             }),
-            ("cds_hatchery_vsphere_worker_disk_gb", "disk capacity (GB) for a worker VM", |row| {
+            ("cds_hatchery_vsphere_worker_disk_gb", "disk space of the VM in GB", |row| {
                 row.disk_gb
             }),
         ]
@@ -364,10 +356,10 @@ pub(super) struct Definition {
 
 /// The six gauges of workers by status.
 const STATUSES: [(PoolStatus, &str, &str); 6] = [
-    (PoolStatus::Pending, "cds_hatchery_pending_workers", "number of pending workers"),
-    (PoolStatus::Registering, "cds_hatchery_registering_workers", "number of registering workers"),
-    (PoolStatus::Waiting, "cds_hatchery_waiting_workers", "number of waiting workers"),
-    (PoolStatus::Checking, "cds_hatchery_checking_workers", "number of checking workers"),
-    (PoolStatus::Building, "cds_hatchery_building_workers", "number of building workers"),
-    (PoolStatus::Disabled, "cds_hatchery_disabled_workers", "number of disabled workers"),
+    (PoolStatus::Pending, "cds_hatchery_pending_workers", "workers that have not registered yet"),
+    (PoolStatus::Registering, "cds_hatchery_registering_workers", "workers that register a model"),
+    (PoolStatus::Waiting, "cds_hatchery_waiting_workers", "registered workers without a job"),
+    (PoolStatus::Checking, "cds_hatchery_checking_workers", "workers in the old state Checking"),
+    (PoolStatus::Building, "cds_hatchery_building_workers", "workers with a job"),
+    (PoolStatus::Disabled, "cds_hatchery_disabled_workers", "workers that CDS has disabled"),
 ];

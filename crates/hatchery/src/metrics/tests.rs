@@ -227,7 +227,7 @@ fn the_list_of_metrics_has_the_names_of_cds() {
     assert_eq!(
         serde_json::to_string(worker).unwrap(),
         concat!(
-            r#"{"name":"cds/hatchery/vsphere/worker_vcpus","description":"vCPUs for a worker VM","#,
+            r#"{"name":"cds/hatchery/vsphere/worker_vcpus","description":"vCPUs of the VM","#,
             r#""tags":["service_name","service_type","worker_name","worker_model"],"dimension":"1","aggregagtion":"LastValue"}"#
         )
     );

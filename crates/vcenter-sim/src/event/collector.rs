@@ -107,7 +107,8 @@ pub(super) fn create(
     let moref = MoRef::new(MoType::EventHistoryCollector, world.sessions.scoped_id(cx.session));
     let page = newest(world, &filter, PAGE_SIZE);
     world.inventory.enter_other(&moref);
-    let cursor = world.events.next_key - 1;
+    // The API: a new collector stands at the oldest event.
+    let cursor = 0;
     let session = cx.session.into();
     world.events.collectors.0.push(Collector {
         moref: moref.clone(),

@@ -30,9 +30,14 @@ pub(super) fn fits(inventory: &Inventory, filter: &EventFilterSpec, posted: &Pos
     is_in_time
         && is_wanted
         && filter.event_chain_id.is_none_or(|chain| posted.chain == chain)
-        && filter.category.iter().all(|category| category == "info" || category == "user")
+        && (filter.category.is_empty()
+            || filter.category.iter().any(|category| category == category_of(posted)))
         && filter.user_name.as_ref().is_none_or(|by| is_by(posted, by))
         && filter.entity.as_ref().is_none_or(|by| is_about(inventory, by, posted))
+}
+
+fn category_of(posted: &Posted) -> &'static str {
+    if posted.class.contains("Failed") { "error" } else { "info" }
 }
 
 /// The class, a base class of it, or the id that an `EventEx` carries.

@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::Command;
 
 use crate::guest::file::PRIVATE;
@@ -33,6 +33,11 @@ pub(crate) struct Child {
 }
 
 impl Child {
+    /// Whether anything that it started still runs. A group without members may belong to somebody else tomorrow.
+    pub(crate) fn has_members(&self) -> bool {
+        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+
     /// Ends the program and all that it started. A group that is gone already is what was wanted.
     pub(crate) fn kill(&self) {
         if let Some(group) = self.group {

@@ -179,16 +179,10 @@ fn is_directory(files: &BTreeMap<String, GuestFile>, path: &str) -> bool {
         || files.range(below.clone()..).next().is_some_and(|(known, _)| known.starts_with(&below))
 }
 
-#[cfg(unix)]
 fn set_permissions(path: &Path, permissions: i64) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = u32::try_from(permissions).unwrap_or(0o644) & 0o777;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_permissions(_: &Path, _: i64) -> io::Result<()> {
-    Ok(())
 }
 
 fn real_facts(path: &Path) -> Option<FileFacts> {
@@ -202,15 +196,9 @@ fn real_facts(path: &Path) -> Option<FileFacts> {
     })
 }
 
-#[cfg(unix)]
 fn mode(found: &std::fs::Metadata) -> i64 {
     use std::os::unix::fs::PermissionsExt as _;
     i64::from(found.permissions().mode() & 0o777)
-}
-
-#[cfg(not(unix))]
-fn mode(_: &std::fs::Metadata) -> i64 {
-    0o644
 }
 
 #[cfg(test)]

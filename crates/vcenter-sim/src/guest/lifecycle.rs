@@ -18,7 +18,7 @@ use crate::event::{self, Scene};
 use crate::guest::customization;
 use crate::guest::{AddressBehaviour, Guest, GuestAddress, ToolsState, process};
 use crate::timings::{Span, Timings};
-use crate::vm::{Power, Vm};
+use crate::vm::{Config, Device, Power, Vm};
 use crate::world::{Handle, World};
 
 /// The VM has been powered on or reset.
@@ -90,6 +90,24 @@ const TOOLS_PATHS: [&str; 8] = [
     "summary.guest.toolsStatus",
     "summary.guest.toolsRunningStatus",
 ];
+
+/// What a guest sees of its cards: which there are, on which network, plugged in or not.
+pub(crate) fn cards(config: &Config) -> Vec<(i32, Option<MoRef>, bool)> {
+    config.nics().map(|nic| (nic.key(), nic.network(), nic.is_connected())).collect()
+}
+
+/// A running guest loses the addresses of cards that were taken away, and its tools tell of all that is new.
+pub(crate) fn cards_changed(world: &mut World, vm: &MoRef, before: &[(i32, Option<MoRef>, bool)]) {
+    let Some(row) = world.inventory.vms.get(vm) else { return };
+    if row.guest.tools == ToolsState::NotRunning || cards(&row.config) == before {
+        return;
+    }
+    change(world, vm, |row| {
+        let there: Vec<i32> = row.config.nics().map(Device::key).collect();
+        row.guest.addresses.retain(|address| there.contains(&address.device));
+    });
+    world.inventory.changes.modified(vm, ["guest.net"]);
+}
 
 type Phase = fn(&mut World, &Handle, &MoRef);
 

@@ -27,7 +27,7 @@ pub(crate) use customization::Identity;
 pub(crate) use dhcp::Dhcp;
 pub use dhcp::DhcpRange;
 pub(crate) use file::{GuestFiles, guest_path};
-pub(crate) use lifecycle::{boot, resume, stop};
+pub(crate) use lifecycle::{boot, cards, cards_changed, resume, stop};
 pub(crate) use process::Process;
 pub use script::{GuestEffect, GuestProgram, GuestReply, GuestRun, GuestScript};
 pub(crate) use state::{Guest, GuestAddress, ToolsState};

@@ -238,6 +238,9 @@ fn end_child(
     };
     process.ended = Some((now, code));
     process.output = output;
+    if process.child.as_ref().is_some_and(|child| !child.has_members()) {
+        process.child = None;
+    }
     // What it left running in the background stays, as in a real guest; only the VM's end takes it along.
     match request {
         Some(exec::PowerRequest::Off) => request_power(world, handle, vm, Request::ShutDown),

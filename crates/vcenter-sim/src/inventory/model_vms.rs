@@ -79,6 +79,9 @@ impl Builder<'_> {
         let mut serial = 0;
         for compute in computes {
             let Some(row) = self.inventory.computes.get(compute).cloned() else { continue };
+            if row.hosts.is_empty() {
+                continue;
+            }
             let root_pool = self
                 .inventory
                 .pools
@@ -97,7 +100,7 @@ impl Builder<'_> {
             for (pool, prefix) in pools {
                 for index in 0..self.options.vms {
                     let name: Arc<str> = format!("{prefix}_VM{index}").into();
-                    let host = row.hosts[index % row.hosts.len().max(1)].clone();
+                    let host = row.hosts[index % row.hosts.len()].clone();
                     let at = (places.vm.clone(), pool.clone(), host);
                     let (moref, vm) = self.model_vm(&name, at, &pattern, serial);
                     self.inventory.place_vm(&moref, vm);

@@ -112,7 +112,7 @@ fn settings(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Fa
     }
     set!(spec.version.clone(), new.version, off: true, "config.version" "summary.config.hwVersion" "guest.hwVersion");
     set!(spec.guest_id.clone(), new.guest_id, off: true, "config.guestId" "config.guestFullName" "summary.config.guestId"
-        "summary.config.guestFullName" "guest.guestId" "guest.guestFullName" "guest.guestFamily");
+        "summary.config.guestFullName" "summary.guest.guestId" "summary.guest.guestFullName" "guest.guestId" "guest.guestFullName" "guest.guestFamily");
     set!(spec.alternate_guest_name.clone(), new.alternate_guest_name, off: false, "config.alternateGuestName");
     set!(spec.memory_hot_add_enabled, new.memory_hot_add, off: true, "config.memoryHotAddEnabled");
     set!(spec.cpu_hot_add_enabled, new.cpu_hot_add, off: true, "config.cpuHotAddEnabled");

@@ -74,9 +74,18 @@ impl Draft {
 
     pub(crate) fn check_space(&self, world: &World) -> Result<(), Failure> {
         let mut sums: Vec<(FilePath, i64)> = Vec::new();
-        for (path, bytes) in self.needed_bytes() {
+        let grown =
+            self.effects.resized.iter().filter(|(file, _)| !file.thin && file.parent.is_none());
+        let grown = grown.map(|(file, kb)| {
+            let shelf = world.store.shelf(&file.path.datastore);
+            let now = shelf
+                .and_then(|shelf| shelf.get(&file.path.path))
+                .map_or(0, |entry| entry.content.size());
+            (file.path.clone(), kb.saturating_mul(1024).saturating_sub(now))
+        });
+        for (path, bytes) in self.needed_bytes().into_iter().chain(grown) {
             match sums.iter_mut().find(|(other, _)| other.datastore == path.datastore) {
-                Some((_, sum)) => *sum += bytes,
+                Some((_, sum)) => *sum = sum.saturating_add(bytes),
                 None => sums.push((path, bytes)),
             }
         }

@@ -324,7 +324,8 @@ pub(crate) fn set_power(world: &mut World, this: &MoRef, power: Power, now: jiff
         row.suspend_time = (power == Power::Suspended).then_some(now);
         plug_in(row)
     });
-    let mut paths: Vec<Changed> = POWER_PATHS.iter().map(|path| Changed::from(*path)).collect();
+    let mut paths: Vec<Changed> =
+        POWER_PATHS.iter().chain(&USAGE_PATHS).map(|path| Changed::from(*path)).collect();
     paths.extend(
         plugged
             .unwrap_or_default()
@@ -351,19 +352,23 @@ fn plug_in(row: &mut crate::vm::Vm) -> Vec<i32> {
     keys
 }
 
-const POWER_PATHS: [&str; 14] = [
+const POWER_PATHS: [&str; 7] = [
     "runtime.powerState",
     "runtime.bootTime",
     "runtime.suspendTime",
-    "runtime.maxCpuUsage",
-    "runtime.maxMemoryUsage",
     "summary.runtime.powerState",
     "summary.runtime.bootTime",
     "summary.runtime.suspendTime",
+    "guest.guestState",
+];
+
+/// What a running VM shows of its size.
+pub(super) const USAGE_PATHS: [&str; 7] = [
+    "runtime.maxCpuUsage",
+    "runtime.maxMemoryUsage",
     "summary.runtime.maxCpuUsage",
     "summary.runtime.maxMemoryUsage",
     "summary.quickStats.overallCpuUsage",
     "summary.quickStats.guestMemoryUsage",
     "summary.quickStats.hostMemoryUsage",
-    "guest.guestState",
 ];

@@ -7,10 +7,11 @@ use roost_vim_wire::{Element, MoRef};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
+use crate::guest;
 use crate::inventory::{checked_name, parse_uuid};
 use crate::task::{Job, submit};
 use crate::vm::fault::{need_connected, not_supported, vm};
-use crate::vm::{Draft, Power, config_change, rename};
+use crate::vm::{Draft, Power, config_change, power, rename};
 use crate::world::World;
 
 pub(super) fn reconfigure(
@@ -97,7 +98,8 @@ fn carry_out(
             world.inventory.admit(pool, grows)?;
         }
     }
-    let (config, effects) = (draft.config, draft.effects);
+    let (config, mut effects) = (draft.config, draft.effects);
+    let cards = guest::cards(&vm(world, this)?.config);
     world.inventory.change_vm(this, |row| {
         row.config = config;
         row.uuid = spec.uuid.as_deref().and_then(parse_uuid).unwrap_or(row.uuid);
@@ -107,7 +109,12 @@ fn carry_out(
         row.touch(scene.now);
     });
     effects.apply_files(world, scene.now);
-    let mut paths = effects.paths;
+    guest::cards_changed(world, this, &cards);
+    let mut paths = std::mem::take(&mut effects.paths);
+    let row = vm(world, this)?;
+    if row.power == Power::On && row.demand() != before {
+        paths.extend(power::USAGE_PATHS.map(Into::into));
+    }
     paths.extend(["config.changeVersion", "config.modified"].map(Into::into));
     for (given, of_config, of_summary) in [
         (&spec.uuid, "config.uuid", "summary.config.uuid"),

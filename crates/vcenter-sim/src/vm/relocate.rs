@@ -7,6 +7,7 @@ use roost_vim_wire::{Element, MoRef};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
+use crate::guest;
 use crate::store;
 use crate::task::{Job, submit};
 use crate::vm::fault::{need_connected, vm};
@@ -106,12 +107,14 @@ fn carry_out(
     });
     let mut draft = Draft::of(row);
     device_change::apply(world, &mut draft, &spec.device_change)?;
+    let cards = guest::cards(&vm(world, this)?.config);
     world.inventory.change_vm(this, |row| {
         row.host = host.clone();
         row.pool = pool.filter(|_| !row.template);
         row.config = draft.config;
     });
     draft.effects.apply_files(world, scene.now);
+    guest::cards_changed(world, this, &cards);
     world.inventory.changes.modified(this, draft.effects.paths);
     if let Some(datastore) = spec.datastore.as_ref().filter(|target| **target != old_datastore) {
         move_files(world, scene, this, datastore);

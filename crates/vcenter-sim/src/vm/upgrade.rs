@@ -48,6 +48,7 @@ pub(super) fn upgrade(
             let paths = [
                 "config.version",
                 "summary.config.hwVersion",
+                "guest.hwVersion",
                 "config.changeVersion",
                 "config.modified",
             ];

@@ -1,7 +1,9 @@
 //! `govc` in front of a simulated vCenter, and what its tests ask of its output.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use roost_oracle::Govc;
 use roost_vcenter_sim::{Options, Vcenter};
@@ -73,6 +75,21 @@ impl Lab {
         let output = self.govc.run(args);
         assert!(!output.is_success(), "govc {} succeeded: {}", args.join(" "), output.stdout);
         output.stderr
+    }
+
+    /// What a command prints that waits for updates, while another one is carried out.
+    pub(crate) fn watched(&self, watch: &[&str], meanwhile: &[&str]) -> Vec<String> {
+        let watcher = Govc::new(&self.door.url()).unwrap();
+        let before = self.door.calls("WaitForUpdatesEx");
+        thread::scope(|scope| {
+            let watching = scope.spawn(|| watcher.stdout(watch));
+            // One call has brought what there is; the next one waits.
+            self.door
+                .until("the watcher waits", || self.door.calls("WaitForUpdatesEx") >= before + 2);
+            assert!(!watching.is_finished(), "{watch:?} did not wait");
+            self.does(meanwhile);
+            lines(&watching.join().unwrap())
+        })
     }
 
     /// A file on this machine, for commands that send one. Its path is its own; it ends with the lab.

@@ -1,6 +1,7 @@
 //! What happens in the simulated datacenter, told as stories on paused time.
 #![allow(clippy::unwrap_used, reason = "it is a test")]
 
+mod announce;
 mod clone;
 mod device;
 mod event;

@@ -31,10 +31,32 @@ print("entities", *(f"{kind}:{counts[kind]}" for kind in sorted(counts)))
 
 managers = [each for each in vars(content).values() if isinstance(each, ManagedObject)]
 print("managers", len(managers) > 15)
-for manager in managers:
-    found = read_all(type(manager), [pc.ObjectSpec(obj=manager)])
-    assert [each.obj for each in found] == [manager], manager
-read_all(vim.ServiceInstance, [pc.ObjectSpec(obj=service)])
+
+
+def references(value):
+    """The objects that a value names, however deep."""
+    if isinstance(value, ManagedObject):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from references(each)
+    elif isinstance(value, vmodl.DynamicData):
+        for prop in value._GetPropertyList():
+            yield from references(getattr(value, prop.name))
+
+
+# From there to whatever they name: browsers, snapshots, tasks, managers of managers.
+known = {each.obj for each in entities}
+waiting = [service, *managers, *references([prop.val for each in entities for prop in each.propSet])]
+while waiting:
+    obj = waiting.pop()
+    if obj in known:
+        continue
+    known.add(obj)
+    [found] = read_all(type(obj), [pc.ObjectSpec(obj=obj)])
+    assert found.obj == obj
+    waiting += references([prop.val for prop in found.propSet])
+print("others", len(known) - len(entities) > len(managers))
 
 # The same one by one, as attributes, also where a value is unset.
 kinds = {type(entity): entity for entity in view.view}

@@ -1,4 +1,5 @@
 //! Scripts for pyVmomi in front of a simulated vCenter.
+#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
 use std::path::Path;
 

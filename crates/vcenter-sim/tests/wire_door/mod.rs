@@ -1,5 +1,6 @@
 //! A simulated vCenter on a free port, in real time, for clients that we did not write.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "it is part of tests")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ mod subscription;
 mod tasks;
 mod watch;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,17 +25,29 @@ pub use self::subscription::{Batch, Change, StreamStatus, Subscription, Update};
 pub(crate) use self::tasks::TaskCell;
 use crate::client_core::Core;
 
-/// The way to the hub, which starts when it is first needed.
+/// The way to the hub.
 #[derive(Debug, Default)]
-pub(crate) struct HubSlot {
-    commands: Mutex<Option<mpsc::UnboundedSender<Command>>>,
+pub(crate) struct HubSlot(Mutex<Slot>);
+
+#[derive(Debug, Default)]
+enum Slot {
+    /// It starts when it is first needed.
+    #[default]
+    NotStarted,
+    Started(mpsc::UnboundedSender<Command>),
+    /// For good: the client has ended.
+    Stopped,
 }
 
 impl HubSlot {
+    fn lock(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the stream down and waits until that is done.
     pub(crate) async fn stop(&self) {
-        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(commands) = commands {
+        let slot = std::mem::replace(&mut *self.lock(), Slot::Stopped);
+        if let Slot::Started(commands) = slot {
             let (done, wait) = oneshot::channel();
             if commands.send(Command::Stop(done)).is_ok() {
                 let _ = wait.await;
@@ -45,23 +57,23 @@ impl HubSlot {
 }
 
 impl Core {
-    /// Starts the hub if it does not run, for the first time or after a panic.
+    /// Starts the hub if it does not run, for the first time or after a panic. Commands to a stopped one find nobody.
     pub(crate) fn hub_commands(self: &Arc<Self>) -> mpsc::UnboundedSender<Command> {
-        let mut slot = self.hub.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(commands) = slot.as_ref().filter(|commands| !commands.is_closed()) {
+        let mut slot = self.hub.lock();
+        if let Slot::Started(commands) = &*slot
+            && !commands.is_closed()
+        {
             return commands.clone();
         }
         let (commands, receiver) = mpsc::unbounded_channel();
-        // A closed client keeps none: a command to it finds its hub gone.
-        if !self.session.is_closed() {
-            *slot = Some(commands.clone());
+        if !matches!(*slot, Slot::Stopped) {
+            *slot = Slot::Started(commands.clone());
             let core = Arc::clone(self);
             let hub = Hub::new(Arc::clone(self), receiver);
             self.runtime.spawn(async move {
-                let ran = core.runtime.spawn(hub.run()).await;
-                if ran.is_err_and(|error| error.is_panic()) {
-                    tracing::error!("the property stream panicked; its subscriptions have ended");
-                    core.settings.hooks.background_panicked("stream");
+                // Its subscriptions have ended then, and its tasks are answered; the next that comes starts another.
+                if let Err(error) = core.runtime.spawn(hub.run()).await {
+                    core.note_panic("property stream", &error);
                 }
             });
         }

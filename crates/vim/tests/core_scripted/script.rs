@@ -43,6 +43,8 @@ pub(crate) enum Answer {
     Cut,
     Refused,
     Hang,
+    /// The transport itself has a bug.
+    Panic,
     /// The beginning of a body, and then silence.
     Beginning(Vec<u8>),
     After(Duration, Box<Answer>),
@@ -183,6 +185,7 @@ fn send(answer: Answer) -> SendFuture {
             Answer::Cut => return Err(io::ErrorKind::ConnectionReset.into()),
             Answer::Refused => return Err(io::ErrorKind::ConnectionRefused.into()),
             Answer::Hang => std::future::pending().await,
+            Answer::Panic => panic!("a bug in the transport"),
             Answer::Beginning(bytes) => {
                 let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
                 let silence = futures_util::stream::pending();

@@ -186,7 +186,7 @@ async fn a_server_that_keeps_breaking_is_not_stormed() {
 }
 
 #[derive(Debug, Default)]
-struct Seen(Mutex<(Vec<&'static str>, u32)>);
+struct Seen(Mutex<(Vec<&'static str>, u32)>, Mutex<Vec<&'static str>>);
 
 impl Hooks for Seen {
     fn fault(&self, method: &'static str, _: &'static str) {
@@ -195,6 +195,10 @@ impl Hooks for Seen {
 
     fn stream_resynced(&self) {
         self.0.lock().unwrap().1 += 1;
+    }
+
+    fn background_panicked(&self, what: &'static str) {
+        self.1.lock().unwrap().push(what);
     }
 }
 
@@ -298,4 +302,22 @@ async fn shutdown_takes_the_stream_down_in_order() {
         methods.contains(&"DestroyPropertyCollector".to_owned())
             && methods.contains(&"DestroyView".to_owned())
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_panics_ends_is_counted_and_starts_again() {
+    let script = serve([
+        Page::Set("1", false, vec![enter("vm-1")]),
+        Page::Answer(Answer::Panic),
+        Page::Set("1", false, vec![enter("vm-2")]),
+    ]);
+    let (mut settings, seen) = (settings(), Arc::new(Seen::default()));
+    settings.hooks = Arc::clone(&seen) as Arc<dyn Hooks>;
+    let client = connect_with(&script, settings).await.unwrap();
+    let mut vms = watch(&client).await;
+    while vms.next().await.is_some() {}
+    assert!(!vms.status().synced);
+    assert_eq!(*seen.1.lock().unwrap(), ["property stream"]);
+    let mut again = watch(&client).await;
+    assert_eq!(load(&mut again).await.0, ids(["vm-2"]));
 }

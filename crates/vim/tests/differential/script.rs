@@ -19,7 +19,7 @@ use tokio::time::timeout;
 pub(crate) type Observations = Vec<(String, String)>;
 
 /// Longer than anything here takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Script<'a> {
     client: &'a Client,
@@ -458,7 +458,9 @@ impl Seen {
                 }
                 Change::Modify(changes) => {
                     let row = self.rows.get_mut(&update.obj).expect("a VM that has entered");
-                    changes.into_iter().for_each(|change| row.apply(change));
+                    for change in changes {
+                        row.apply(change);
+                    }
                 }
                 Change::Leave => {
                     self.rows.remove(&update.obj);

@@ -40,8 +40,11 @@ fn at(millis: u64) -> Timestamp {
     later(Timestamp::UNIX_EPOCH, Duration::from_millis(millis))
 }
 
+/// One whose stream is up.
 fn core() -> Core {
-    Core::new(Arc::new(Slashes))
+    let mut core = Core::new(Arc::new(Slashes));
+    core.stream.synced = true;
+    core
 }
 
 fn vm_id(number: u32) -> VmId {

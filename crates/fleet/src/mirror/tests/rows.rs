@@ -191,11 +191,11 @@ fn a_new_stream_makes_nobody_leave_before_it_is_complete() {
     core.begin_load();
     core.hear(&[enter(1, usual(1)), enter(2, usual(2)), enter(3, usual(3))]);
     core.begin_load();
-    assert!(!core.is_loaded());
+    assert!(!core.freshness().complete);
     core.apply(&[enter(1, usual(1))], false, false, at(0));
     assert!(core.has(2) && core.has(3), "what is missing may yet come");
     core.apply(&[enter(3, usual(3))], true, false, at(0));
-    assert!(core.is_loaded());
+    assert!(core.freshness().complete);
     assert!(core.has(1) && !core.has(2) && core.has(3));
 }
 

@@ -29,7 +29,8 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
     let inventory = &world.inventory;
     match (&obj.kind, path) {
         (MoType::Task, "value" | "availableField")
-        | (MoType::EnvironmentBrowser, "datastoreBrowser") => Some(None),
+        | (MoType::EnvironmentBrowser, "datastoreBrowser")
+        | (MoType::HostDatastoreBrowser, "supportedType") => Some(None),
         (MoType::Task, _) => world.tasks.property(obj, path),
         (MoType::TaskManager, "recentTask") => refs(world.tasks.recent()),
         (MoType::TaskManager | MoType::EventManager, "maxCollector") => known(&MAX_COLLECTORS),

@@ -86,7 +86,7 @@ pub(super) fn storage(world: &World, vm: &Vm) -> VirtualMachineStorageSummary {
         committed,
         uncommitted: (provisioned - committed).max(0),
         unshared: committed,
-        timestamp: vm.modified,
+        timestamp: vm.created,
     }
 }
 
