@@ -107,13 +107,13 @@ async fn random_step(client: &Client, random: &mut Random, step: u64) -> String 
         6 => {
             let sized = |spec: &mut VirtualMachineConfigSpec, step: u64| {
                 (spec.num_cpus, spec.memory_mb) =
-                    (Some(1 + (step % 4) as i32), Some(64 * (1 + (step % 3) as i64)));
+                    (Some(1 + (step % 4) as i32), Some(64 * (1 + (step % 3).cast_signed())));
             };
             carry_out(client, config(sized)).await
         }
         7 => {
             let keyed = |spec: &mut VirtualMachineConfigSpec, step: u64| {
-                let value = if step % 3 == 0 { String::new() } else { step.to_string() };
+                let value = if step.is_multiple_of(3) { String::new() } else { step.to_string() };
                 spec.extra_config =
                     vec![OptionValue::text(format!("guestinfo.{}", step % 4), value)];
             };

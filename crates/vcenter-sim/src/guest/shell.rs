@@ -348,6 +348,7 @@ mod tests {
             ("/bin/false", "&& echo yes || echo no", "no\n", 0),
             ("/bin/bash", "-c 'echo in; exit 7'", "in\n", 7),
             ("/bin/cat", "/etc/motd", "hello\n", 0),
+            ("/bin/cat", "< /etc/motd", "hello\n", 0),
             ("/bin/cat", "/nowhere", "", 1),
             ("/bin/echo", "hi | cat", "hi\n", 0),
             ("/usr/bin/curl", "-fsSL http://example.com", "", 0),

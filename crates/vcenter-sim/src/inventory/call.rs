@@ -23,6 +23,7 @@ pub(crate) fn call(
         QueryConfigOptionEx => |_| Ok(environment::config_option()),
         QueryConfigTarget => |_| Ok(environment::config_target(world, this)),
         RecommendDatastores => |call| recommend::datastores(world, cx, &call.storage_spec),
+        PlaceVmsXCluster => |call| recommend::place_across(world, cx, &call.placement_spec),
         PlaceVm => |call| recommend::place_vm(world, cx, this, &call.placement_spec),
     }
 }

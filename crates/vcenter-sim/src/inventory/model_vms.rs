@@ -12,7 +12,7 @@ use crate::inventory::draw_uuid;
 use crate::options::{Product, TemplateOptions};
 use crate::pool::Demand;
 use crate::vm::{
-    Config, Device, Disk, DiskFile, FilePath, Own, Power, Settings, Snapshot, Snapshots,
+    Config, Device, Disk, DiskFile, FilePath, Own, Place, Power, Settings, Snapshot, Snapshots,
     StandardDevices, Vm, hardware, initial_bytes, keys,
 };
 
@@ -172,37 +172,23 @@ impl Builder<'_> {
         } else {
             Guest::default()
         };
-        let vm = Vm {
-            name: Arc::clone(name),
-            folder,
-            pool: Some(pool),
-            host,
-            home: FilePath::new(&datastore, format!("{name}/{name}.vmx")),
-            uuid: draw_uuid(self.random),
-            instance_uuid: draw_uuid(self.random),
-            template: false,
-            power: if is_on { Power::On } else { Power::Off },
-            boot_time: is_on.then_some(self.now),
-            suspend_time: None,
-            created: self.now,
-            modified: self.now,
-            is_connected: true,
-            config: Config {
-                annotation: None,
-                cpus: pattern.cpus,
-                cores_per_socket: 1,
-                memory_mb: pattern.memory_mb,
-                has_tools: pattern.has_tools,
-                settings: Arc::clone(&pattern.settings),
-                extra: Arc::default(),
-                devices: pattern.devices.complete(disk, &pattern.nic, mac),
-            },
-            snapshots: None,
-            guest,
-            behaviour: Arc::clone(&pattern.behaviour),
-            identity: None,
-            customization: None,
+        let config = Config {
+            annotation: None,
+            cpus: pattern.cpus,
+            cores_per_socket: 1,
+            memory_mb: pattern.memory_mb,
+            has_tools: pattern.has_tools,
+            settings: Arc::clone(&pattern.settings),
+            extra: Arc::default(),
+            devices: pattern.devices.complete(disk, &pattern.nic, mac),
         };
+        let home = FilePath::new(&datastore, format!("{name}/{name}.vmx"));
+        let place = Place { folder, pool: Some(pool), host, home };
+        let mut vm = Vm::new(Arc::clone(name), place, config, self.random, self.now);
+        vm.power = if is_on { Power::On } else { Power::Off };
+        vm.boot_time = is_on.then_some(self.now);
+        vm.guest = guest;
+        vm.behaviour = Arc::clone(&pattern.behaviour);
         (moref, vm)
     }
 

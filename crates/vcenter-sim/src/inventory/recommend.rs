@@ -109,3 +109,42 @@ pub(super) fn place_vm(
         .with_field("target", cluster);
     Ok(Element::new("returnval").typed("PlacementResult").with(recommendation))
 }
+
+/// For every VM that is asked for, the pool of those named that has the most memory left, and a host of it.
+pub(super) fn place_across(
+    world: &World,
+    cx: &CallContext<'_>,
+    spec: &Element,
+) -> Result<Element, Failure> {
+    let pools: Vec<MoRef> =
+        spec.children_named("resourcePools").filter_map(Element::moref).collect();
+    let left = |pool: &&MoRef| world.inventory.pool_runtime(pool).memory.unreserved_for_vm;
+    let Some(pool) =
+        pools.iter().filter(|pool| world.inventory.pools.contains(pool)).max_by_key(left)
+    else {
+        return Err(Failure::invalid_argument("placementSpec.resourcePools"));
+    };
+    let mut result = Element::new("returnval").typed("PlaceVmsXClusterResult");
+    for (index, asked) in spec.children_named("vmPlacementSpecs").enumerate() {
+        let config = asked.child("configSpec");
+        let name = config.and_then(|config| config.text_of("name")).unwrap_or_default().to_owned();
+        let host = choose_host(&world.inventory, pool, None, Demand::default())?;
+        let mut action = Element::new("action")
+            .typed("ClusterClusterInitialPlacementAction")
+            .with_field("type", &"ClusterInitialPlacement".to_owned())
+            .with_field("targetHost", &host)
+            .with_field("pool", pool);
+        action.children.extend(config.cloned());
+        let recommendation = Element::new("recommendation")
+            .with_field("key", &(index + 1).to_string())
+            .with_field("type", &"V1".to_owned())
+            .with_field("time", &cx.now)
+            .with_field("rating", &1)
+            .with_field("reason", &"xClusterPlacement".to_owned())
+            .with_field("reasonText", &"Satisfy placement requests".to_owned())
+            .with(action);
+        let info = Element::new("placementInfos").with_field("vmName", &name).with(recommendation);
+        result = result.with(info);
+    }
+    Ok(result)
+}

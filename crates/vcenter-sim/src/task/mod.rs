@@ -10,6 +10,7 @@ mod description;
 mod info;
 mod job;
 mod lock;
+mod parcel;
 pub(crate) mod run;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -24,6 +25,7 @@ pub(crate) use call::call;
 pub(crate) use description::description;
 pub(crate) use job::{Job, Run, Step};
 pub(crate) use lock::{Hold, Locks};
+pub(crate) use parcel::Parcel;
 pub(crate) use run::{commit, submit};
 
 use crate::options::Options;

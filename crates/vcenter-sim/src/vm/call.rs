@@ -3,7 +3,7 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::model::calls;
 use crate::vm::{
-    clone, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
+    clone, console, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
     template, upgrade,
 };
 use crate::world::World;
@@ -32,7 +32,7 @@ pub(crate) fn call(
         UnregisterVm => |_| destroy::unregister(world, cx, this),
         RelocateVmTask => |call| relocate::relocate(world, cx, this, call.spec),
         UpgradeVmTask => |call| upgrade::upgrade(world, cx, this, call.version),
-        AcquireTicket => |call| relocate::console_ticket(world, this, &call.ticket_type),
+        AcquireTicket => |call| console::ticket(world, this, &call.ticket_type),
         CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, call),
         RevertToCurrentSnapshotTask => |call| {
             snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false))

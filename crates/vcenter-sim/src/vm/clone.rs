@@ -7,22 +7,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use roost_vim_wire::types::{VirtualMachineCloneSpec, VirtualMachineConfigSpec};
 use roost_vim_wire::{MoRef, Value};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
-use crate::guest::Guest;
-use crate::inventory::{FolderKind, checked_name, draw_uuid, parse_uuid};
+use crate::inventory::{FolderKind, checked_name};
 use crate::options::Product;
 use crate::store;
-use crate::task::{self, Hold, Job, Run, submit};
+use crate::task::{self, Hold, Job, Parcel, Run, submit};
 use crate::vm::clone_disk::{CopyPlan, copy_disks};
 use crate::vm::fault::{need_connected, not_supported, vm};
 use crate::vm::{
-    Config, Draft, FilePath, Own, Power, Vm, config_change, customize, device_change, identity,
-    placement, power,
+    Config, Draft, FilePath, Own, Place, Power, Vm, config_change, customize, device_change,
+    identity, placement, power,
 };
 use crate::world::World;
 
@@ -59,8 +57,7 @@ pub(super) fn clone_vm(
         Duration::ZERO
     };
     let clone = world.inventory.ids.vm();
-    let plan = Arc::new(std::sync::Mutex::new(None::<Plan>));
-    let job = job(this, (folder, name, spec), &clone, &plan, copy, takes_power);
+    let job = job(this, (folder, name, spec), &clone, copy, takes_power);
     Ok(submit(world, cx, job))
 }
 
@@ -68,12 +65,12 @@ fn job(
     this: &MoRef,
     (folder, name, spec): (MoRef, String, VirtualMachineCloneSpec),
     clone: &MoRef,
-    plan: &Arc<std::sync::Mutex<Option<Plan>>>,
     copy: Duration,
     takes_power: Duration,
 ) -> Job {
     let will_start = spec.power_on && !spec.template;
-    let (worked_out, kept, given_back) = (Arc::clone(plan), Arc::clone(plan), Arc::clone(plan));
+    let plan = Parcel::<Plan>::default();
+    let (worked_out, kept, given_back) = (plan.clone(), plan.clone(), plan);
     let (source, made, started, on) = (this.clone(), clone.clone(), clone.clone(), clone.clone());
     let (from, target) = (this.clone(), clone.clone());
     let mut job = Job::on("CloneVM_Task", this)
@@ -82,16 +79,16 @@ fn job(
             let drawn = work_out(world, run, &source, (folder, &name, &spec))?;
             reserve(world, &drawn, &target);
             post_begin(world, &run.into(), &source, &drawn.vm, &target);
-            *lock(&worked_out) = Some(drawn);
+            worked_out.leave(drawn);
             Ok(())
         })
         .then(copy, move |world, run| {
-            let Some(drawn) = lock(&kept).take() else { return Ok(None) };
+            let Some(drawn) = kept.take() else { return Ok(None) };
             enter(world, run, &from, &made, drawn);
             Ok(Some(Value::Ref(made)))
         })
         .undo(move |world| {
-            if let Some(drawn) = lock(&given_back).take() {
+            if let Some(drawn) = given_back.take() {
                 release(world, &drawn);
             }
         });
@@ -106,10 +103,6 @@ fn job(
             });
     }
     job
-}
-
-fn lock<T>(plan: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// By how its disks come about: a linked clone copies next to nothing.
@@ -219,13 +212,17 @@ fn work_out(
     draft.check_space(world)?;
     let space =
         draft.needed_bytes().into_iter().map(|(path, bytes)| (path.datastore, bytes)).collect();
-    let vm = new_vm(
-        world,
-        (&source, &name, folder, pool, host, datastore, directory),
-        draft.config,
-        spec,
-        run.now,
-    );
+    let extension = if spec.template { "vmtx" } else { "vmx" };
+    let home = FilePath::new(&datastore, format!("{directory}/{name}.{extension}"));
+    let place = Place { folder, pool, host, home };
+    let mut vm = Vm::new(name, place, draft.config, &mut world.random, run.now);
+    if let Some(asked) = &spec.config {
+        vm.identify(asked.uuid.as_deref(), asked.instance_uuid.as_deref());
+    }
+    vm.template = spec.template;
+    vm.behaviour = source.behaviour;
+    vm.identity = source.identity;
+    vm.customization = spec.customization.clone().filter(|_| !spec.template).map(Arc::new);
     Ok(Plan { vm, made: draft.effects.made, space })
 }
 
@@ -238,50 +235,6 @@ fn grow(draft: &mut Draft) {
         {
             *made = capacity_kb;
         }
-    }
-}
-
-fn new_vm(
-    world: &mut World,
-    (source, name, folder, pool, host, datastore, directory): (
-        &Vm,
-        &Arc<str>,
-        MoRef,
-        Option<MoRef>,
-        MoRef,
-        MoRef,
-        String,
-    ),
-    config: Config,
-    spec: &VirtualMachineCloneSpec,
-    now: Timestamp,
-) -> Vm {
-    let asked = spec.config.as_ref();
-    let given = |uuid: Option<&String>| uuid.and_then(|uuid| parse_uuid(uuid));
-    let extension = if spec.template { "vmtx" } else { "vmx" };
-    Vm {
-        name: Arc::clone(name),
-        folder,
-        pool,
-        host,
-        home: FilePath::new(&datastore, format!("{directory}/{name}.{extension}")),
-        uuid: given(asked.and_then(|asked| asked.uuid.as_ref()))
-            .unwrap_or_else(|| draw_uuid(&mut world.random)),
-        instance_uuid: given(asked.and_then(|asked| asked.instance_uuid.as_ref()))
-            .unwrap_or_else(|| draw_uuid(&mut world.random)),
-        template: spec.template,
-        power: Power::Off,
-        boot_time: None,
-        suspend_time: None,
-        created: now,
-        modified: now,
-        is_connected: true,
-        config,
-        snapshots: None,
-        guest: Guest::default(),
-        behaviour: Arc::clone(&source.behaviour),
-        identity: source.identity.clone(),
-        customization: spec.customization.clone().filter(|_| !spec.template).map(Arc::new),
     }
 }
 

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use roost_vim_wire::types::VirtualMachineConfigSpec;
 use roost_vim_wire::{Fault, MoRef, Value};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
-use crate::guest::{Guest, GuestBehaviour};
-use crate::inventory::{FolderKind, checked_name, draw_uuid, parse_uuid};
+use crate::inventory::{FolderKind, checked_name};
 use crate::store;
-use crate::task::{self, Job, Run, submit};
+use crate::task::{self, Job, Parcel, Run, submit};
 use crate::vm::{
-    Config, Draft, Effects, FilePath, Power, Settings, StandardDevices, Vm, config_change,
+    Config, Draft, Effects, FilePath, Place, Power, Settings, StandardDevices, Vm, config_change,
     identity, placement,
 };
 use crate::world::World;
@@ -36,8 +34,8 @@ pub(super) fn create(
     let takes = cx.handle.options.timings.create.draw(&mut world.random);
     let this = world.inventory.ids.vm();
     let at = (folder.clone(), pool, host);
-    let plan = Arc::new(std::sync::Mutex::new(None::<(Vm, Effects)>));
-    let (worked_out, kept, given_back) = (Arc::clone(&plan), Arc::clone(&plan), plan);
+    let plan = Parcel::<(Vm, Effects)>::default();
+    let (worked_out, kept, given_back) = (plan.clone(), plan.clone(), plan);
     let reserved = this.clone();
     let mut job = Job::on("CreateVM_Task", folder)
         .cancelable()
@@ -46,18 +44,16 @@ pub(super) fn create(
             post_begin(world, &run.into(), &drawn.0, &reserved, &spec);
             let name = (drawn.0.folder.clone(), Arc::clone(&drawn.0.name));
             world.inventory.reserved_names.insert(name, reserved);
-            *worked_out.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(drawn);
+            worked_out.leave(drawn);
             Ok(())
         })
         .then(takes, move |world, run| {
-            let drawn = kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            let Some((vm, effects)) = drawn else { return Ok(None) };
+            let Some((vm, effects)) = kept.take() else { return Ok(None) };
             enter(world, run, &this, vm, &effects);
             Ok(Some(Value::Ref(this)))
         })
         .undo(move |world| {
-            let drawn = given_back.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            if let Some((vm, _)) = drawn {
+            if let Some((vm, _)) = given_back.take() {
                 world.inventory.reserved_names.remove(&(vm.folder, vm.name));
             }
         });
@@ -92,40 +88,11 @@ fn work_out(
     let host = placement::choose_host(&world.inventory, &pool, host.as_ref(), demand)?;
     config_change::check_cpu_limit(world, &draft, &host)?;
     draft.check_space(world)?;
-    let vm = new_vm(world, (name, folder, pool, host, home), draft.config, spec, run.now);
+    let place = Place { folder, pool: Some(pool), host, home };
+    let mut vm = Vm::new(name, place, draft.config, &mut world.random, run.now);
+    vm.identify(spec.uuid.as_deref(), spec.instance_uuid.as_deref());
+    vm.created = spec.create_date.unwrap_or(run.now);
     Ok((vm, draft.effects))
-}
-
-fn new_vm(
-    world: &mut World,
-    (name, folder, pool, host, home): (Arc<str>, MoRef, MoRef, MoRef, FilePath),
-    config: Config,
-    spec: &VirtualMachineConfigSpec,
-    now: Timestamp,
-) -> Vm {
-    let given = |uuid: &Option<String>| uuid.as_deref().and_then(parse_uuid);
-    Vm {
-        name,
-        folder,
-        pool: Some(pool),
-        host,
-        home,
-        uuid: given(&spec.uuid).unwrap_or_else(|| draw_uuid(&mut world.random)),
-        instance_uuid: given(&spec.instance_uuid).unwrap_or_else(|| draw_uuid(&mut world.random)),
-        template: false,
-        power: Power::Off,
-        boot_time: None,
-        suspend_time: None,
-        created: spec.create_date.unwrap_or(now),
-        modified: now,
-        is_connected: true,
-        config,
-        snapshots: None,
-        guest: Guest::default(),
-        behaviour: Arc::new(GuestBehaviour::default()),
-        identity: None,
-        customization: None,
-    }
 }
 
 /// A VM as it is before a request adds to it. What boots from an image brings its tools along.

@@ -5,6 +5,7 @@ mod clone;
 mod clone_disk;
 mod config;
 mod config_change;
+mod console;
 mod create;
 mod customize;
 mod destroy;
@@ -32,6 +33,7 @@ mod upgrade;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use roost_clock::Random;
 use roost_vim_wire::{MoRef, MoType};
 
 pub(crate) use call::call;
@@ -46,6 +48,7 @@ pub use power_state::Power;
 pub(crate) use snapshot::{Snapshot, Snapshots};
 
 use crate::guest::{Guest, GuestBehaviour, Identity};
+use crate::inventory::{draw_uuid, parse_uuid};
 use crate::pool::Demand;
 
 /// Kept small, because there may be ten thousand: what VMs have in common is shared, and wire objects are made when read.
@@ -78,7 +81,54 @@ pub(crate) struct Vm {
     pub customization: Option<Arc<roost_vim_wire::types::CustomizationSpec>>,
 }
 
+/// Where a VM is: in the tree, in the cluster, on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub folder: MoRef,
+    pub pool: Option<MoRef>,
+    pub host: MoRef,
+    pub home: FilePath,
+}
+
 impl Vm {
+    /// A VM that is off and has never run.
+    pub(crate) fn new(
+        name: Arc<str>,
+        place: Place,
+        config: Config,
+        random: &mut Random,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            name,
+            folder: place.folder,
+            pool: place.pool,
+            host: place.host,
+            home: place.home,
+            uuid: draw_uuid(random),
+            instance_uuid: draw_uuid(random),
+            template: false,
+            power: Power::Off,
+            boot_time: None,
+            suspend_time: None,
+            created: now,
+            modified: now,
+            is_connected: true,
+            config,
+            snapshots: None,
+            guest: Guest::default(),
+            behaviour: Arc::default(),
+            identity: None,
+            customization: None,
+        }
+    }
+
+    /// Takes over the identities that a request gives.
+    pub(crate) fn identify(&mut self, uuid: Option<&str>, instance_uuid: Option<&str>) {
+        self.uuid = uuid.and_then(parse_uuid).unwrap_or(self.uuid);
+        self.instance_uuid = instance_uuid.and_then(parse_uuid).unwrap_or(self.instance_uuid);
+    }
+
     /// What it takes of its pool and host while it is powered on.
     pub(crate) fn demand(&self) -> Demand {
         Demand::of(self.config.cpus, self.config.memory_mb, &self.config.settings)

@@ -8,7 +8,7 @@ use roost_vim_wire::{Element, MoRef};
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
 use crate::guest;
-use crate::inventory::{checked_name, parse_uuid};
+use crate::inventory::checked_name;
 use crate::task::{Job, submit};
 use crate::vm::fault::{need_connected, not_supported, vm};
 use crate::vm::{Draft, Power, config_change, power, rename};
@@ -102,9 +102,7 @@ fn carry_out(
     let cards = guest::cards(&vm(world, this)?.config);
     world.inventory.change_vm(this, |row| {
         row.config = config;
-        row.uuid = spec.uuid.as_deref().and_then(parse_uuid).unwrap_or(row.uuid);
-        row.instance_uuid =
-            spec.instance_uuid.as_deref().and_then(parse_uuid).unwrap_or(row.instance_uuid);
+        row.identify(spec.uuid.as_deref(), spec.instance_uuid.as_deref());
         row.created = spec.create_date.unwrap_or(row.created);
         row.touch(scene.now);
     });

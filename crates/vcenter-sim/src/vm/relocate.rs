@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use roost_vim_wire::MoRef;
 use roost_vim_wire::types::VirtualMachineRelocateSpec;
-use roost_vim_wire::{Element, MoRef};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
@@ -186,26 +186,4 @@ fn post(world: &mut World, scene: &Scene, this: &MoRef, old_host: &MoRef, old_da
         None => draft,
     };
     event::post(world, scene, draft.with_object(world, "sourceDatastore", old_datastore));
-}
-
-/// The ticket for a console, which nothing answers.
-pub(super) fn console_ticket(
-    world: &mut World,
-    this: &MoRef,
-    kind: &str,
-) -> Result<Element, Failure> {
-    let row = vm(world, this)?;
-    let (host, file) = (row.host.clone(), world.inventory.datastore_path(&row.home));
-    let host = world.inventory.name(&host).unwrap_or_default().to_owned();
-    let ticket = world.random.uuid();
-    Ok(Element::new("returnval")
-        .with_field("ticket", &ticket)
-        .with_field("cfgFile", &file)
-        .with_field("host", &host)
-        .with_field("port", &443)
-        .with_field("sslThumbprint", &world.inventory.host_thumbprint)
-        .with_field(
-            "url",
-            &(kind == "webmks").then(|| format!("wss://{host}:443/ticket/{ticket}")),
-        ))
 }

@@ -342,7 +342,12 @@ async fn every_leaf_that_changes_is_announced() {
     story.lab.vcenter.set_host_connection(&host, HostConnection::Connected).unwrap();
     mirror.check("host back").await;
     mirror.does("power off", roost_vim_wire::methods::PowerOffVmTask { this: this() }).await;
-    let disk = story.vm("worker-1").devices.into_iter().find(|device| device.is_disk()).unwrap();
+    let disk = story
+        .vm("worker-1")
+        .devices
+        .into_iter()
+        .find(roost_vim_wire::types::VirtualDevice::is_disk)
+        .unwrap();
     let larger =
         roost_vim_wire::types::VirtualDevice { capacity_in_kb: Some(30 << 20), ..disk.clone() };
     mirror.does("grow", reconfigure(edit(VirtualDeviceConfigSpecOperation::Edit, larger))).await;

@@ -254,8 +254,8 @@ async fn clones_beyond_the_limit_wait_their_turn() {
         }
         states
     };
-    use TaskInfoState::{Queued, Running};
-    assert_eq!(states().await, [Running, Running, Queued, Queued]);
+    let (running, queued) = (TaskInfoState::Running, TaskInfoState::Queued);
+    assert_eq!(states().await, [running.clone(), running, queued.clone(), queued]);
     for task in &tasks {
         story.client.finish(task).await.unwrap();
     }

@@ -202,7 +202,7 @@ async fn a_test_decides_what_programs_do() {
     story.lab.vcenter.script_guests(|program: &GuestProgram| match program.path.as_str() {
         "/opt/job" => Some(
             GuestRun::exits(9)
-                .after(Duration::from_secs(60))
+                .after(Duration::from_mins(1))
                 .printing("built")
                 .then(GuestEffect::WriteFile { path: "/tmp/report".into(), content: "red".into() })
                 .then(GuestEffect::PowerOff)
@@ -267,7 +267,7 @@ async fn files_go_in_and_out_of_a_guest() {
         })
     };
     let url = put("/home/ci/run.sh", 12, false).await.unwrap();
-    let place = url.split_once("*").unwrap().1.to_owned();
+    let place = url.split_once('*').unwrap().1.to_owned();
     let anonymous = story.lab.anonymous();
     let (status, _) = anonymous.http("PUT", &place, "echo running").await.unwrap();
     assert_eq!(status, 200);
@@ -286,7 +286,7 @@ async fn files_go_in_and_out_of_a_guest() {
     assert_eq!(get("/home/ci/nothing").await.unwrap_err().class, "FileNotFound");
     let info = get("/home/ci/run.sh").await.unwrap();
     assert_eq!((info.size, info.attributes.permissions), (12, Some(0o755)));
-    let place = info.url.split_once("*").unwrap().1.to_owned();
+    let place = info.url.split_once('*').unwrap().1.to_owned();
     assert_eq!(
         anonymous.http("GET", &place, "").await.unwrap(),
         (http::StatusCode::OK, "echo running".into())
@@ -319,12 +319,12 @@ async fn directories_and_temporary_files_are_kept_in_order() {
             vm: vm.clone(),
             auth: auth("root", "x"),
             prefix: "out-".into(),
-            suffix: ".log".into(),
+            suffix: "-end".into(),
             directory_path: Some("/srv/a".into()),
         })
         .await
         .unwrap();
-    assert!(temporary.starts_with("/srv/a/out-") && temporary.ends_with(".log"), "{temporary}");
+    assert!(temporary.starts_with("/srv/a/out-") && temporary.ends_with("-end"), "{temporary}");
     let list = async || {
         let call = ListFilesInGuest {
             this: files(),

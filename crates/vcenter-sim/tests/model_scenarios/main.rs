@@ -1,5 +1,6 @@
 //! What happens in the simulated datacenter, told as stories on paused time.
 #![allow(clippy::unwrap_used, reason = "it is a test")]
+#![allow(clippy::large_futures, reason = "a story holds all that it tells of")]
 
 mod announce;
 mod clone;

@@ -2,13 +2,14 @@
 
 use roost_vcenter_sim::{Options, Power, Product, TemplateOptions};
 use roost_vim_wire::methods::{
-    AddCustomFieldDef, MoveIntoFolderTask, RecommendDatastores, SetField,
+    AcquireTicket, AddCustomFieldDef, MoveIntoFolderTask, PlaceVm, PlaceVmsXCluster,
+    QueryConfigOption, QueryConfigTarget, RecommendDatastores, SetField,
 };
 use roost_vim_wire::types::{
     ClusterRecommendation, CustomFieldValue, StorageDrsPodSelectionSpec, StoragePlacementSpec,
     VirtualMachineConfigInfo,
 };
-use roost_vim_wire::{MoRef, Value};
+use roost_vim_wire::{Element, MoRef, Value};
 
 use crate::story::{Story, instant};
 
@@ -74,7 +75,10 @@ async fn every_top_level_property_of_every_object_can_be_read() {
     };
     let story = Story::start(options).await;
     let vm = story.find("/DC0/vm/DC0_C0_RP1_VM0").await;
-    story.reconfigure(&vm, Default::default()).await.unwrap();
+    story
+        .reconfigure(&vm, roost_vim_wire::types::VirtualMachineConfigSpec::default())
+        .await
+        .unwrap();
     for kind in ["ManagedEntity"] {
         let view = story.client.view(kind).await;
         let spec = roost_vim_wire::types::PropertyFilterSpec::of_view(
@@ -218,4 +222,38 @@ async fn the_world_can_be_moved_from_outside() {
     vcenter.kill_vm("somebody-elses").unwrap();
     assert!(!story.has_vm("somebody-elses"));
     assert!(vcenter.kill_vm("somebody-elses").is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_say_where_a_vm_would_go_and_what_they_can_run() {
+    let story = Story::start(instant()).await;
+    let (cluster, pool) =
+        (story.find("/DC0/host/DC0_C0").await, story.find(crate::story::POOL).await);
+    let ask = Element::new("placementSpec");
+    let placed =
+        story.client.call(PlaceVm { this: cluster.clone(), placement_spec: ask }).await.unwrap();
+    let action = placed.child("recommendations").and_then(|first| first.child("action")).unwrap();
+    let host = action.child("targetHost").and_then(Element::moref).unwrap();
+    assert!(story.property(&cluster, "host").await.unwrap().refs().any(|found| *found == host));
+    let vm = Element::new("vmPlacementSpecs")
+        .with(Element::new("configSpec").with(Element::leaf("name", "w")));
+    let ask = Element::new("placementSpec").with_field("resourcePools", &pool).with(vm);
+    let root = story.client.content.root_folder.clone();
+    let placed =
+        story.client.call(PlaceVmsXCluster { this: root, placement_spec: ask }).await.unwrap();
+    assert_eq!(placed.child("placementInfos").and_then(|info| info.text_of("vmName")), Some("w"));
+    let browser =
+        story.property(&cluster, "environmentBrowser").await.unwrap().as_ref().cloned().unwrap();
+    let option = story
+        .client
+        .call(QueryConfigOption { this: browser.clone(), ..Default::default() })
+        .await
+        .unwrap();
+    assert!(option.unwrap().children_named("guestOSDescriptor").count() > 3);
+    let target = story.client.call(QueryConfigTarget { this: browser, host: None }).await.unwrap();
+    assert_eq!(target.unwrap().number_of("numCpus"), Some(32));
+    let this = story.vm_ref("debian12").await;
+    let ticket =
+        story.client.call(AcquireTicket { this, ticket_type: "webmks".into() }).await.unwrap();
+    assert!(ticket.text_of("url").unwrap().starts_with("wss://"));
 }

@@ -135,8 +135,12 @@ async fn a_disk_with_snapshots_does_not_grow() {
     let story = Story::start(instant()).await;
     let vm = story.clone_vm("flat", "worker-1", story.linked().await).await.unwrap();
     take(&story, &vm, "s", false).await.unwrap();
-    let mut disk =
-        story.vm("worker-1").devices.into_iter().find(|device| device.is_disk()).unwrap();
+    let mut disk = story
+        .vm("worker-1")
+        .devices
+        .into_iter()
+        .find(roost_vim_wire::types::VirtualDevice::is_disk)
+        .unwrap();
     disk.capacity_in_kb = disk.capacity_in_kb.map(|kb| kb * 2);
     let device_change = vec![roost_vim_wire::types::VirtualDeviceConfigSpec {
         operation: Some(roost_vim_wire::types::VirtualDeviceConfigSpecOperation::Edit),

@@ -7,10 +7,10 @@ use roost_vim_wire::methods::{
     CloneVmTask, CreateVmTask, DestroyTask, PowerOffVmTask, PowerOnVmTask, ReconfigVmTask,
 };
 use roost_vim_wire::types::{
-    CustomizationAdapterMapping, CustomizationIPSettings, CustomizationIdentitySettings,
-    CustomizationIpGenerator, CustomizationName, CustomizationSpec, GuestProgramSpec, Hidden,
-    NamePasswordAuthentication, Password, VirtualMachineCloneSpec, VirtualMachineConfigSpec,
-    VirtualMachineFileInfo, VirtualMachineRelocateSpec,
+    CustomizationAdapterMapping, CustomizationGlobalIPSettings, CustomizationIPSettings,
+    CustomizationIdentitySettings, CustomizationIpGenerator, CustomizationName, CustomizationSpec,
+    GuestProgramSpec, Hidden, NamePasswordAuthentication, Password, VirtualMachineCloneSpec,
+    VirtualMachineConfigSpec, VirtualMachineFileInfo, VirtualMachineRelocateSpec,
 };
 use roost_vim_wire::{Fault, MoRef, Value, methods};
 
@@ -227,7 +227,7 @@ pub(crate) fn customization(address: Option<&str>) -> CustomizationSpec {
             domain: Some("local".into()),
             ..CustomizationIdentitySettings::of("CustomizationLinuxPrep")
         },
-        global_ip_settings: Default::default(),
+        global_ip_settings: CustomizationGlobalIPSettings::default(),
         nic_setting_map: vec![CustomizationAdapterMapping {
             mac_address: None,
             adapter: CustomizationIPSettings {

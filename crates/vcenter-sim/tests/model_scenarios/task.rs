@@ -77,7 +77,7 @@ async fn finished_tasks_fade_by_age_and_by_number() {
         let list = story.property(&vm, "recentTask").await.unwrap();
         list.refs().cloned().collect::<Vec<_>>()
     };
-    assert_eq!(recent().await, [first.clone()]);
+    assert_eq!(recent().await, std::slice::from_ref(&first));
     for index in 0..200 {
         let task = story.client.call(note(&vm, &index.to_string())).await.unwrap();
         story.client.finish(&task).await.unwrap();

@@ -108,7 +108,8 @@ impl World {
 
     fn see(&mut self, index: usize) {
         let now = self.now();
-        let Some(machine) = self.machines.get(index) else { return };
+        let index = index % self.machines.len();
+        let machine = &self.machines[index];
         if machine.gone {
             self.ledger.vanish(&machine.id, now);
         } else if machine.exists {
@@ -240,10 +241,8 @@ impl World {
     }
 
     fn with(&mut self, index: usize, act: impl FnOnce(&mut Machine, u64)) {
-        let now = self.now;
-        if let Some(machine) = self.machines.get_mut(index) {
-            act(machine, now);
-        }
+        let (now, count) = (self.now, self.machines.len());
+        act(&mut self.machines[index % count], now);
     }
 
     /// What must hold of the world itself, whatever the ledger believes.

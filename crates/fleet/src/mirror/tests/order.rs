@@ -41,8 +41,8 @@ enum Op {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        3 => any::<bool>().prop_map(|power| Op::Own { power }),
-        4 => Just(Op::Learn),
+        6 => prop::bool::weighted(0.7).prop_map(|power| Op::Own { power }),
+        6 => Just(Op::Learn),
         1 => any::<bool>().prop_map(|power| Op::Foreign { power }),
         1 => Just(Op::Destroy),
         4 => Just(Op::Answer),
@@ -271,7 +271,7 @@ impl State {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_shown_is_never_older_than_what_we_know(
