@@ -85,7 +85,7 @@ fn a_host_keeps_files_runs_programs_and_remembers_events() {
     let Some(lab) = Lab::open(host()) else { return };
     let file = lab.file("f", b"content");
     lab.does(&["datastore.mkdir", "iso"]);
-    lab.does(&["datastore.upload", &file, "iso/f"]);
+    lab.does(&["datastore.upload", "-json", &file, "iso/f"]);
     assert_eq!(lab.says(&["datastore.download", "iso/f", "-"]), "content");
     assert_eq!(lab.lines(&["datastore.ls", "iso"]), ["f"]);
     let echo = ["guest.run", "-vm", "ha-host_VM0", "-l", "root:pw", "/bin/echo", "from the host"];

@@ -7,6 +7,9 @@ use govc::Lab;
 use roost_vcenter_sim::Options;
 use wire_door::instant;
 
+// Uploads take `-json` here because govc then draws no progress: drawing it, govc panics now and then when the answer
+// comes before it has looked at the end of the file.
+
 /// More than fits into any one buffer on the way.
 fn image() -> Vec<u8> {
     (0_u32..700_000).flat_map(u32::to_be_bytes).collect()
@@ -17,8 +20,7 @@ fn a_file_comes_back_as_it_went() {
     let Some(lab) = Lab::open_tls(instant()) else { return };
     let (there, back) = (lab.file("there.iso", &image()), lab.path("back.iso"));
     lab.does(&["datastore.mkdir", "-p", "iso/a b/c"]);
-    let said = lab.says(&["datastore.upload", &there, "iso/a b/c/boot image.iso"]);
-    assert!(said.contains("Uploading... OK"), "{said}");
+    lab.does(&["datastore.upload", "-json", &there, "iso/a b/c/boot image.iso"]);
     let listed = lab.lines(&["datastore.ls", "-l", "iso/a b/c"]);
     assert!(
         listed[0].starts_with("2.7MB ") && listed[0].ends_with(" boot image.iso"),
@@ -29,7 +31,7 @@ fn a_file_comes_back_as_it_went() {
     assert!(std::fs::read(&back).unwrap() == image(), "the content differs");
 
     let shorter = lab.file("shorter.iso", b"replaced");
-    lab.does(&["datastore.upload", &shorter, "iso/a b/c/boot image.iso"]);
+    lab.does(&["datastore.upload", "-json", &shorter, "iso/a b/c/boot image.iso"]);
     assert_eq!(lab.says(&["datastore.download", "iso/a b/c/boot image.iso", "-"]), "replaced");
 }
 
@@ -39,7 +41,7 @@ fn files_and_folders_are_listed_moved_and_removed() {
     let file = lab.file("f", b"0123456789");
     lab.does(&["datastore.mkdir", "iso"]);
     for name in ["iso/a.iso", "iso/b.iso", "iso/c.txt"] {
-        lab.does(&["datastore.upload", &file, name]);
+        lab.does(&["datastore.upload", "-json", &file, name]);
     }
     assert_eq!(lab.sorted(&["datastore.ls", "iso"]), ["a.iso", "b.iso", "c.txt"]);
     assert_eq!(lab.sorted(&["datastore.ls", "iso/*.iso"]), ["a.iso", "b.iso"]);
@@ -88,7 +90,7 @@ fn a_datastore_that_is_full_takes_no_more() {
         return;
     };
     let file = lab.file("f", &vec![7; 1 << 20]);
-    lab.does(&["datastore.upload", &file, "one"]);
+    lab.does(&["datastore.upload", "-json", &file, "one"]);
     let place = ["-pool", "DC0_C0/Resources", "-net", "VM Network", "-on=false"];
     let said = lab
         .refused(&[&["vm.create", "-disk.thick", "-disk", "20GB"], &place[..], &["big"]].concat());

@@ -64,7 +64,7 @@ fn files_go_in_and_out() {
     let content: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let (there, back) = (lab.file("there", &content), lab.path("back"));
     lab.does(&inside("guest.mkdir", &["-p", "/home/ci/in"]));
-    lab.does(&inside("guest.upload", &["-perm", "0755", &there, "/home/ci/in/run.sh"]));
+    lab.does(&inside("guest.upload", &["-json", "-perm", "0755", &there, "/home/ci/in/run.sh"]));
     let listed = lab.says(&inside("guest.ls", &["/home/ci/in"]));
     assert!(
         listed.contains("rwxr-xr-x") && listed.contains("293.0K") && listed.contains("run.sh"),
@@ -73,10 +73,10 @@ fn files_go_in_and_out() {
     lab.does(&inside("guest.download", &["/home/ci/in/run.sh", &back]));
     assert!(std::fs::read(&back).unwrap() == content, "the content differs");
 
-    let taken = lab.refused(&inside("guest.upload", &[&there, "/home/ci/in/run.sh"]));
+    let taken = lab.refused(&inside("guest.upload", &["-json", &there, "/home/ci/in/run.sh"]));
     assert!(taken.contains("already exists"), "{taken}");
     let small = lab.file("small", b"small\n");
-    lab.does(&inside("guest.upload", &["-f", &small, "/home/ci/in/run.sh"]));
+    lab.does(&inside("guest.upload", &["-json", "-f", &small, "/home/ci/in/run.sh"]));
     assert_eq!(lab.says(&inside("guest.download", &["/home/ci/in/run.sh", "-"])), "small\n");
     assert_eq!(lab.says(&inside("guest.run", &["cat", "/home/ci/in/run.sh"])), "small\n");
     lab.does(&inside("guest.rm", &["/home/ci/in/run.sh"]));

@@ -17,7 +17,7 @@ fn off() -> Options {
 fn a_disc_goes_into_the_drive_and_out() {
     let Some(lab) = Lab::open(off()) else { return };
     let file = lab.file("disc", b"disc");
-    lab.does(&["datastore.upload", &file, "boot.iso"]);
+    lab.does(&["datastore.upload", "-json", &file, "boot.iso"]);
     let drive = || lab.json(&["device.info", "-vm", VM, "cdrom-3000"])["devices"][0].clone();
     lab.does(&["device.cdrom.insert", "-vm", VM, "-device", "cdrom-3000", "boot.iso"]);
     assert_eq!(drive()["backing"]["fileName"], "[LocalDS_0] boot.iso");

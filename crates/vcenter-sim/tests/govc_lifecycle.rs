@@ -100,7 +100,7 @@ fn a_vm_is_created_with_disk_iso_and_card() {
     let Some(lab) = Lab::open(instant()) else { return };
     let iso = lab.file("boot.iso", b"not much of an image");
     lab.does(&["datastore.mkdir", "iso"]);
-    lab.does(&["datastore.upload", &iso, "iso/boot.iso"]);
+    lab.does(&["datastore.upload", "-json", &iso, "iso/boot.iso"]);
     let hardware = [
         "-c",
         "4",

@@ -19,6 +19,10 @@ use crate::door::{Peer, Vcenter};
 /// Between two tries to accept or to listen again; both fail only when the machine is short of something.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// govc reads a file once more after its last byte is sent, and panics if the upload has been answered by then. No
+/// real server is as quick.
+const UPLOAD_SETTLES: Duration = Duration::from_millis(10);
+
 /// Accepts until it is dropped, and with it every connection.
 pub(super) async fn accept(server: Server) {
     let Server { vcenter, listener, address, tls } = server;
@@ -105,8 +109,13 @@ where
         async move {
             let mut request = request.map(|body| body.map_err(io::Error::other).boxed());
             request.extensions_mut().insert(peer);
+            let is_upload = request.method() == http::Method::PUT;
+            let answer = vcenter.handle(request).await;
+            if is_upload {
+                tokio::time::sleep(UPLOAD_SETTLES).await;
+            }
             // An error here makes hyper drop the connection, which is what a cut connection is.
-            vcenter.handle(request).await
+            answer
         }
     });
     let connection = http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service);

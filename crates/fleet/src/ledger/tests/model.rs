@@ -61,6 +61,8 @@ struct Machine {
     /// A spare exists before it serves anyone.
     claimed: bool,
     gone: bool,
+    /// The ledger has been shown it. What comes and goes between two looks can leave no trace.
+    shown: bool,
 }
 
 struct World {
@@ -90,6 +92,7 @@ impl World {
                 on: false,
                 claimed: false,
                 gone: false,
+                shown: false,
             });
             world.see(usize::from(number));
         }
@@ -126,6 +129,7 @@ impl World {
                 ends: None,
             };
             self.ledger.see(&machine.id, &name_of(index), holding, now);
+            self.machines[index].shown = true;
         }
     }
 
@@ -167,6 +171,7 @@ impl World {
                 on: false,
                 claimed: false,
                 gone: false,
+                shown: false,
             });
         }
     }
@@ -231,7 +236,8 @@ impl World {
                 self.with(index, |machine, _| {
                     if machine.claimed && !machine.gone {
                         (machine.gone, machine.on) = (true, false);
-                        rested = machine.address.map(|address| (address, now + REST));
+                        let address = machine.address.filter(|_| machine.shown);
+                        rested = address.map(|address| (address, now + REST));
                     }
                 });
                 self.resting.extend(rested);
