@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use roost_clock::{Random, SystemClock};
 use roost_vcenter_sim::{
     Credentials, GuestMode, Options, Product, Server, TemplateOptions, Timings, TlsIdentity,
@@ -12,10 +13,14 @@ use crate::cli::{Guests, Pace, SimVcenter};
 
 pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     let (listen, tls) = (args.listen, args.tls);
+    if let Some(dir) = &args.datastore_dir {
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("--datastore-dir {}", dir.display()))?;
+    }
     let options = options(args)?;
     let tls = tls.then(|| TlsIdentity::self_signed(&[&listen.ip().to_string()])).transpose()?;
-    let summary = Summary::of(&options);
-    let vcenter = Vcenter::start(options, Arc::new(SystemClock));
+    let vcenter = Vcenter::start(options.clone(), Arc::new(SystemClock));
+    let summary = Summary::of(&options, &vcenter);
     let server = Server::bind(vcenter, listen, tls).await?;
     print!("{}", summary.with(&server));
     server.run_until(interrupted()).await;
@@ -96,8 +101,12 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(options: &Options) -> Self {
+    fn of(options: &Options, vcenter: &Vcenter) -> Self {
         let is_esx = options.product == Product::HostAgent;
+        // What was made of the wishes: without a host or a datastore there are no VMs.
+        let is_there = |template: &&TemplateOptions| vcenter.vm(&template.name).is_some();
+        let templates: Vec<_> = options.templates.iter().filter(is_there).collect();
+        let vms = vcenter.vm_names().len() - templates.len();
         let contents = [
             (options.datacenters, "datacenter"),
             (options.datacenters * options.clusters, "cluster"),
@@ -105,19 +114,20 @@ impl Summary {
                 options.datacenters * (options.clusters * options.hosts + options.standalone_hosts),
                 "host",
             ),
-            (
-                options.datacenters * (options.clusters + options.standalone_hosts) * options.vms,
-                "VM",
-            ),
-            (options.templates.len(), "template"),
+            (vms, "VM"),
+            (templates.len(), "template"),
         ];
         let contents: Vec<_> =
             contents.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what)).collect();
         Self {
             product: if is_esx { "ESXi host" } else { "vCenter" },
-            contents: if is_esx { count(options.vms, "VM") } else { contents.join(", ") },
+            contents: match (is_esx, contents.is_empty()) {
+                (true, _) => count(vms, "VM"),
+                (false, true) => "nothing in it".into(),
+                (false, false) => contents.join(", "),
+            },
             seed: options.seed,
-            first_template: options.templates.first().map(|template| template.name.clone()),
+            first_template: templates.first().map(|template| template.name.clone()),
             credentials: options.credentials.clone(),
             is_esx,
             executes: options.guests == GuestMode::Exec,
@@ -147,6 +157,12 @@ impl Summary {
             lines.push("  govc tree".into());
             lines.push(format!("  govc vm.clone -vm {template} worker-1 && govc vm.ip worker-1"));
             lines.push("  govc guest.run -vm worker-1 -l ci:ci /bin/echo hello".into());
+        }
+        if !server.address().ip().is_loopback() {
+            lines.push(
+                "Other machines can reach it, and any login will do unless --login says otherwise."
+                    .into(),
+            );
         }
         if self.executes {
             lines.push("Programs started in guests run on this machine, as this user.".into());

@@ -98,6 +98,10 @@ fn bad_arguments_name_themselves_and_secrets_stay_unsaid() {
         (&["sim", "vcenter", "--guests", "aliens"], "scripted"),
         (&["sim", "vcenter", "--hots", "3"], "--hosts"),
         (&["sim", "vcenter", "--login", "s3cret"], "USER:PASSWORD"),
+        (
+            &["sim", "vcenter", "--datastore-dir", "/dev/null/store"],
+            "--datastore-dir /dev/null/store",
+        ),
         (&["sim"], "vcenter"),
     ] {
         let output = output(args);

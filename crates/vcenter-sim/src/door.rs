@@ -242,5 +242,7 @@ fn is_below(path: &str, place: &str) -> bool {
 }
 
 fn about() -> serde_json::Value {
-    serde_json::json!({ "methods": roost_vim_wire::methods::ALL })
+    // Tasks that a client keeps for itself are the one call of the schema that is not served.
+    let served = roost_vim_wire::methods::ALL.iter().filter(|method| **method != "CreateTask");
+    serde_json::json!({ "methods": served.collect::<Vec<_>>() })
 }

@@ -178,6 +178,14 @@ methods! {
     change CancelTask = "CancelTask" {} -> ();
     // TaskManager
     read CreateCollectorForTasks = "CreateCollectorForTasks" { filter: Element } -> MoRef;
+    change CreateTask = "CreateTask" {
+        obj: MoRef,
+        task_type_id "taskTypeId": String,
+        initiated_by "initiatedBy": Option<String>,
+        cancelable: bool,
+        parent_task_key "parentTaskKey": Option<String>,
+        activation_id "activationId": Option<String>,
+    } -> TaskInfo;
     read ReadNextTasks = "ReadNextTasks" { max_count "maxCount": i32 } -> Vec<TaskInfo>;
 
     // EventManager and its collectors

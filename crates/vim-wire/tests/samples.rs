@@ -228,3 +228,24 @@ fn a_server_from_the_future_is_understood_as_far_as_it_goes() {
     );
     assert_eq!(info.as_data::<TaskInfo>().unwrap().state, TaskInfoState::Other("".into()));
 }
+
+/// What the hatchery, the forge and the VM controller call between them.
+#[test]
+fn every_call_that_the_front_doors_need_is_there() {
+    let needed = "RetrieveServiceContent Login Logout CurrentTime SessionIsActive AcquireGenericServiceTicket
+        CreateContainerView CreateListView ModifyListView DestroyView RetrievePropertiesEx ContinueRetrievePropertiesEx
+        CreatePropertyCollector CreateFilter DestroyPropertyFilter DestroyPropertyCollector WaitForUpdatesEx
+        CancelWaitForUpdates FindByInventoryPath FindByUuid FindChild FindByIp CloneVM_Task CreateVM_Task ReconfigVM_Task
+        CustomizeVM_Task PowerOnVM_Task PowerOffVM_Task ResetVM_Task SuspendVM_Task ShutdownGuest RebootGuest StandbyGuest
+        Rename_Task MarkAsTemplate MarkAsVirtualMachine Destroy_Task CreateSnapshot_Task RevertToSnapshot_Task
+        RemoveSnapshot_Task RelocateVM_Task UpgradeVM_Task AcquireTicket QueryConfigOption QueryConfigOptionEx
+        QueryConfigTarget PlaceVm PlaceVmsXCluster CreateFolder CreateResourcePool UpdateConfig RecommendDatastores
+        MakeDirectory DeleteDatastoreFile_Task MoveDatastoreFile_Task SearchDatastore_Task CopyVirtualDisk_Task
+        StartProgramInGuest ListProcessesInGuest TerminateProcessInGuest ReadEnvironmentVariableInGuest
+        ValidateCredentialsInGuest InitiateFileTransferToGuest InitiateFileTransferFromGuest QueryEvents
+        CreateCollectorForEvents SetCollectorPageSize ReadNextEvents ReadPreviousEvents RewindCollector ResetCollector
+        DestroyCollector AddCustomFieldDef SetField CancelTask CreateTask";
+    for name in needed.split_whitespace() {
+        assert!(methods::ALL.contains(&name), "{name}");
+    }
+}
