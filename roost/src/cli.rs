@@ -17,11 +17,31 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List every problem of a configuration file at once
+    ///
+    /// The file is that of the CDS hatchery for vSphere; all that stands below [hatchery.vsphere] is checked, and secrets that
+    /// come from files or the environment are looked for. Nothing is contacted.
+    Check {
+        /// The file to check
+        #[arg(short, long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Write configuration files
+    Config {
+        #[command(subcommand)]
+        action: ConfigAction,
+    },
     /// Serve an embedded stand-in for a server that you do not have
     Sim {
         #[command(subcommand)]
         simulator: Simulator,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Print a commented configuration file to begin with
+    New,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 mod chain;
 mod cli;
+mod config;
 mod sim_vcenter;
 mod telemetry;
 
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::chain::Chain;
-use crate::cli::{Args, Command, Simulator};
+use crate::cli::{Args, Command, ConfigAction, Simulator};
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
+        Command::Check { config } => config::check(&config),
+        Command::Config { action: ConfigAction::New } => config::print_sample(),
         Command::Sim { simulator: Simulator::Vcenter(options) } => {
             sim_vcenter::serve(*options).await
         }
