@@ -187,16 +187,13 @@ pub(super) fn reset(
     let (begun, done) = (this.clone(), this.clone());
     let job = Job::on("ResetVM_Task", this)
         .first(move |world, run| {
-            need_connected(world, &begun)?;
-            need_power(world, &begun, Power::On)?;
-            event::post_vm(
+            begin_on_running(
                 world,
                 &run.into(),
-                "VmResettingEvent",
                 &begun,
+                "VmResettingEvent",
                 "{vm} on {host} in {dc} is reset",
-            );
-            Ok(())
+            )
         })
         .then(takes, move |world, run| {
             need_power(world, &done, Power::On)?;
@@ -204,6 +201,20 @@ pub(super) fn reset(
             Ok(None)
         });
     Ok(submit(world, cx, job))
+}
+
+/// A task that needs a VM that runs begins, and is told of.
+fn begin_on_running(
+    world: &mut World,
+    scene: &Scene,
+    vm: &MoRef,
+    class: &'static str,
+    message: &'static str,
+) -> Result<(), Failure> {
+    need_connected(world, vm)?;
+    need_power(world, vm, Power::On)?;
+    event::post_vm(world, scene, class, vm, message);
+    Ok(())
 }
 
 /// The guest begins anew while the VM stays on.
@@ -229,16 +240,13 @@ pub(super) fn suspend(
     let (begun, done) = (this.clone(), this.clone());
     let job = Job::on("SuspendVM_Task", this)
         .first(move |world, run| {
-            need_connected(world, &begun)?;
-            need_power(world, &begun, Power::On)?;
-            event::post_vm(
+            begin_on_running(
                 world,
                 &run.into(),
-                "VmSuspendingEvent",
                 &begun,
+                "VmSuspendingEvent",
                 "{vm} on {host} in {dc} is being suspended",
-            );
-            Ok(())
+            )
         })
         .then(takes, move |world, run| {
             need_power(world, &done, Power::On)?;
