@@ -1,11 +1,12 @@
 //! `roost check` and `roost config new`.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write as _, stdout};
 use std::path::Path;
 
 use anyhow::Context as _;
 use roost_hatchery::config::{self, Config, SystemSurroundings};
+
+use crate::output::say;
 
 /// Says every problem of a file, each led by the path to edit; fails if one of them would keep Roost from starting.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
@@ -14,11 +15,8 @@ pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     match Config::load(&text, &SystemSurroundings) {
         Ok(loaded) => {
             tell("warning", &loaded.warnings);
-            println!(
-                "{}: no problems, {}",
-                file.display(),
-                count(loaded.warnings.len(), "warning")
-            );
+            let warnings = count(loaded.warnings.len(), "warning");
+            say(&format!("{}: no problems, {warnings}\n", file.display()));
             Ok(())
         }
         Err(invalid) => {
@@ -29,12 +27,8 @@ pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-pub(crate) fn print_sample() -> anyhow::Result<()> {
-    match stdout().write_all(config::sample().as_bytes()) {
-        // Whoever reads it has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("writing the sample"),
-    }
+pub(crate) fn print_sample() {
+    say(&config::sample());
 }
 
 fn tell(kind: &str, problems: &[impl Display]) {

@@ -3,6 +3,7 @@
 mod chain;
 mod cli;
 mod config;
+mod output;
 mod sim_vcenter;
 mod telemetry;
 
@@ -31,7 +32,10 @@ fn main() -> ExitCode {
 async fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Check { config } => config::check(&config),
-        Command::Config { action: ConfigAction::New } => config::print_sample(),
+        Command::Config { action: ConfigAction::New } => {
+            config::print_sample();
+            Ok(())
+        }
         Command::Sim { simulator: Simulator::Vcenter(options) } => {
             sim_vcenter::serve(*options).await
         }

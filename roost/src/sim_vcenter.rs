@@ -8,8 +8,10 @@ use roost_vcenter_sim::{
     Credentials, GuestMode, Options, Product, Server, TemplateOptions, Timings, TlsIdentity,
     Vcenter,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Guests, Pace, SimVcenter};
+use crate::output::say;
 
 pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     let (listen, tls) = (args.listen, args.tls);
@@ -22,24 +24,23 @@ pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     let vcenter = Vcenter::start(options.clone(), Arc::new(SystemClock));
     let summary = Summary::of(&options, &vcenter);
     let server = Server::bind(vcenter, listen, tls).await?;
-    print!("{}", summary.with(&server));
-    server.run_until(interrupted()).await;
-    println!("Stopped.");
+    let interrupted = interruption()?;
+    say(&summary.with(&server));
+    server.run_until(interrupted).await;
+    say("Stopped.\n");
     Ok(())
 }
 
-/// Ctrl-C, or the signal that service managers send.
-async fn interrupted() {
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => signal.recv().await,
-            Err(_) => std::future::pending().await,
+/// Ctrl-C, or the signal that service managers send. Listens from now on, so that neither is missed before it is awaited.
+fn interruption() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
-    }
+    })
 }
 
 fn options(args: SimVcenter) -> anyhow::Result<Options> {

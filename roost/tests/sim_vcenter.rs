@@ -77,6 +77,20 @@ fn it_says_what_is_there_and_ctrl_c_ends_it() {
     assert_eq!(running.interrupt(), (Some(0), "Stopped.\n".into()));
 }
 
+/// As behind `| head -1`.
+#[test]
+fn a_reader_that_goes_away_does_no_harm() {
+    let mut command = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    drop(stdout);
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn a_port_in_use_is_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
