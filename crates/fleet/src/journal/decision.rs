@@ -167,6 +167,16 @@ impl Draft {
         self.vm = Some(vm.clone());
         self
     }
+
+    /// Whether it comes to the same as an earlier decision. With a gate the numbers in the reason may move; without one the
+    /// reason is all there is.
+    pub fn says_the_same(&self, before: &Decision) -> bool {
+        before.subject == self.subject
+            && before.verdict == self.verdict
+            && before.bound_by == self.bound_by
+            && before.vm == self.vm
+            && (self.bound_by.is_some() || before.reason == self.reason)
+    }
 }
 
 /// A request that got nothing this time.

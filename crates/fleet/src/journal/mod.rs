@@ -149,14 +149,10 @@ impl Journal {
 impl Inner {
     fn enter(&mut self, draft: Draft, now: Timestamp) -> Arc<Decision> {
         self.last_seq += 1;
+        let before =
+            self.latest.get(&draft.subject).filter(|before| draft.says_the_same(before)).cloned();
         let Draft { subject, verdict, reason, gates, bound_by, next_look, vm } = draft;
-        let before = self.latest.get(&subject).filter(|before| {
-            before.verdict == verdict
-                && before.bound_by == bound_by
-                && before.vm == vm
-                // With a gate, the numbers in the reason may move; without one the reason is all there is.
-                && (bound_by.is_some() || before.reason == reason)
-        });
+        let before = before.as_deref();
         let (times, since) =
             before.map_or((1, now), |before| (before.times.saturating_add(1), before.since));
         let replaced = before.map(|before| before.seq);

@@ -152,6 +152,12 @@ impl Ledger {
         (bound_by == LedgerGate::Address).then_some(forecast)
     }
 
+    /// When the next address is expected to be free.
+    pub fn forecast(&mut self, now: Timestamp) -> Forecast {
+        self.catch_up(now);
+        self.book.addresses.forecast()
+    }
+
     /// Whether a reservation has this VM: it is being claimed or made and is no excess.
     pub fn is_promised(&mut self, vm: &VmId, now: Timestamp) -> bool {
         self.catch_up(now);
