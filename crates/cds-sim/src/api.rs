@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE};
@@ -14,15 +15,19 @@ use roost_clock::Clock;
 use tokio::time;
 use url::form_urlencoded;
 
+use crate::control_endpoint;
 use crate::faults::{Effect, EventEffect};
 use crate::incoming::Incoming;
 use crate::options::Options;
 use crate::reply::{Refusal, Reply, respond};
 use crate::routes::{self, Auth, V1_SOCKET, V2_SOCKET};
-use crate::world::{Delivery, SocketId, TICK, Who, World};
+use crate::world::{Delivery, SocketId, Who, World};
 
 /// Frames that may wait for a client of a websocket.
 const SOCKET_CAPACITY: usize = 4096;
+
+/// So that a pause of zero does not keep a core busy.
+const LEAST_LOOK: Duration = Duration::from_millis(10);
 
 /// A simulated CDS API. Cheap to clone; it ends with its last clone.
 ///
@@ -43,8 +48,9 @@ impl CdsApi {
     /// Starts the API's own timers. Needs a tokio runtime; `clock` must run with tokio's, as
     /// [`SimClock`](roost_clock::SimClock) and real time do.
     pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, KeyError> {
+        let look = options.timings.look.max(LEAST_LOOK);
         let shared = Arc::new(Mutex::new(World::new(options, clock)?));
-        tokio::spawn(tick(Arc::downgrade(&shared)));
+        tokio::spawn(tick(Arc::downgrade(&shared), look));
         Ok(Self { shared })
     }
 
@@ -81,7 +87,7 @@ impl CdsApi {
         }
     }
 
-    fn send_later(&self, socket: SocketId, frame: String, by: std::time::Duration) {
+    fn send_later(&self, socket: SocketId, frame: String, by: Duration) {
         let api = Arc::downgrade(&self.shared);
         tokio::spawn(async move {
             time::sleep(by).await;
@@ -102,6 +108,11 @@ impl CdsApi {
     async fn answer(&self, request: Request<Bytes>) -> io::Result<Response<Bytes>> {
         let (parts, body) = request.into_parts();
         let (method, path) = (parts.method.as_str(), parts.uri.path());
+        if let Some(place) = path.strip_prefix(control_endpoint::PREFIX)
+            && self.lock().options.control_endpoint
+        {
+            return Ok(control_endpoint::answer(self, method, place, &body));
+        }
         let effects = self.meet(method, path).await?;
         let has_cookie = parts.headers.contains_key(COOKIE);
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
@@ -201,9 +212,9 @@ impl Transport for CdsApi {
     }
 }
 
-async fn tick(world: Weak<Mutex<World>>) {
+async fn tick(world: Weak<Mutex<World>>, look: Duration) {
     for number in 1.. {
-        time::sleep(TICK).await;
+        time::sleep(look).await;
         let Some(shared) = world.upgrade() else { return };
         CdsApi { shared }.change(|world| world.tick(number));
     }

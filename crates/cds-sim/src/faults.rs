@@ -8,7 +8,7 @@ use crate::glob;
 
 /// On which of the occasions that fit a rule it acts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum When {
+pub(crate) enum When {
     Always,
     /// The first so many.
     First(u64),
@@ -75,24 +75,28 @@ impl Fault {
         Self { pattern: pattern.to_owned(), when: When::Always, effect }
     }
 
+    pub(crate) fn when(self, when: When) -> Self {
+        Self { when, ..self }
+    }
+
     /// Only the first so many requests that fit.
     #[must_use]
     pub fn first(self, count: u64) -> Self {
-        Self { when: When::First(count), ..self }
+        self.when(When::First(count))
     }
 
     /// Only this one of the requests that fit, counted from 1.
     #[must_use]
     pub fn nth(self, number: u64) -> Self {
-        Self { when: When::Nth(number), ..self }
+        self.when(When::Nth(number))
     }
 
     #[must_use]
     pub fn chance(self, probability: f64) -> Self {
-        Self { when: When::Chance(probability), ..self }
+        self.when(When::Chance(probability))
     }
 
-    fn with(self, effect: Effect) -> Self {
+    pub(crate) fn with(self, effect: Effect) -> Self {
         Self { effect, ..self }
     }
 
@@ -167,8 +171,12 @@ pub struct EventFault {
 }
 
 impl EventFault {
-    fn new(effect: EventEffect) -> Self {
+    pub(crate) fn new(effect: EventEffect) -> Self {
         Self { when: When::Always, effect }
+    }
+
+    pub(crate) fn when(self, when: When) -> Self {
+        Self { when, ..self }
     }
 
     /// The event comes this many times more.
@@ -192,17 +200,17 @@ impl EventFault {
 
     #[must_use]
     pub fn first(self, count: u64) -> Self {
-        Self { when: When::First(count), ..self }
+        self.when(When::First(count))
     }
 
     #[must_use]
     pub fn nth(self, number: u64) -> Self {
-        Self { when: When::Nth(number), ..self }
+        self.when(When::Nth(number))
     }
 
     #[must_use]
     pub fn chance(self, probability: f64) -> Self {
-        Self { when: When::Chance(probability), ..self }
+        self.when(When::Chance(probability))
     }
 }
 

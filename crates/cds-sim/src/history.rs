@@ -1,8 +1,10 @@
 use jiff::Timestamp;
 use roost_cds::{JobId, JobStatus};
+use serde::Serialize;
 
 /// Something that happened to a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum JobEvent {
     Queued,
     /// V1: a hatchery holds it.

@@ -20,6 +20,8 @@ pub struct Options {
     pub timings: Timings,
     /// What guests download as their worker.
     pub worker_binary: Bytes,
+    /// Serves `/roost/control/`, which asks for no token: it belongs on loopback.
+    pub control_endpoint: bool,
 }
 
 /// Who may sign in to V1.
@@ -43,6 +45,8 @@ pub struct Hatchery {
 /// How long the API waits before it acts by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
+    /// From one look at what is overdue to the next. Services are looked at on every third, V2 jobs and beats on every sixth.
+    pub look: Duration,
     pub session: Duration,
     pub worker_session: Duration,
     pub booking: Duration,
@@ -62,6 +66,7 @@ pub struct Timings {
 impl Default for Timings {
     fn default() -> Self {
         Self {
+            look: Duration::from_secs(10),
             session: Duration::from_hours(1),
             worker_session: Duration::from_hours(24),
             booking: Duration::from_mins(2),
@@ -91,7 +96,8 @@ impl Options {
             }),
             latency: (Duration::ZERO, Duration::ZERO),
             timings: Timings::default(),
-            worker_binary: Bytes::from_static(b"#!/bin/sh\nexec roost sim worker \"$@\"\n"),
+            worker_binary: Bytes::from_static(b"#!/bin/sh\nexec roost sim worker -- \"$@\"\n"),
+            control_endpoint: false,
         }
     }
 

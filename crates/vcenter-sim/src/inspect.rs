@@ -1,6 +1,7 @@
 //! Looking at the world from a test or a demo, past the API.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -43,6 +44,19 @@ pub struct VmView {
     pub guest_operations_ready: bool,
 }
 
+/// What is cheap to see of a VM: for tests that look at all of them again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VmGlance {
+    pub moref: MoRef,
+    pub name: Arc<str>,
+    pub annotation: Option<Arc<str>>,
+    pub template: bool,
+    pub power: Power,
+    pub cpus: i32,
+    pub memory_mb: i32,
+    pub ip: Option<IpAddr>,
+}
+
 /// A program in a guest at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestProcessView {
@@ -78,6 +92,21 @@ impl Vcenter {
     pub fn vm_names(&self) -> Vec<String> {
         self.handle
             .with(|world| world.inventory.vms.iter().map(|(_, row)| row.name.to_string()).collect())
+    }
+
+    /// All VMs and templates, in the order they were made.
+    pub fn glance(&self) -> Vec<VmGlance> {
+        let glance = |(moref, row): (&MoRef, &Vm)| VmGlance {
+            moref: moref.clone(),
+            name: Arc::clone(&row.name),
+            annotation: row.config.annotation.clone(),
+            template: row.template,
+            power: row.power,
+            cpus: row.config.cpus,
+            memory_mb: row.config.memory_mb,
+            ip: row.guest.primary(),
+        };
+        self.handle.with(|world| world.inventory.vms.iter().map(glance).collect())
     }
 
     /// The pool at a path such as `/DC0/host/DC0_C0/Resources`, or the first of this name.

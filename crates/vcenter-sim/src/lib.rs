@@ -41,9 +41,9 @@ pub use door::{Body, Vcenter, full_body};
 pub use fault_rules::{Action, FaultRules, Outage, Rule, RuleId, RuleReport, When};
 pub use guest::{
     AddressBehaviour, DhcpRange, GuestBehaviour, GuestEffect, GuestMode, GuestProgram, GuestReply,
-    GuestRun, GuestScript,
+    GuestRun, GuestScript, GuestWork,
 };
-pub use inspect::{GuestProcessView, PoolView, VmView};
+pub use inspect::{GuestProcessView, PoolView, VmGlance, VmView};
 pub use inventory::HostConnection;
 pub use options::{Credentials, Options, Product, TemplateOptions};
 pub use permission::Denial;

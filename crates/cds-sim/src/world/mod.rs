@@ -22,7 +22,6 @@ use crate::options::Options;
 pub(crate) use access::{Access, HatcheryRow, ServiceRow, Who};
 pub(crate) use models::{ModelRow, Models};
 pub(crate) use sockets::{Delivery, Event, SocketId, Sockets};
-pub(crate) use timers::TICK;
 pub(crate) use v1_jobs::{V1Booking, V1Row};
 pub(crate) use v2_jobs::V2Row;
 pub(crate) use workers::{NewWorker, WorkerFor, WorkerRow};

@@ -1,16 +1,12 @@
 //! What the API does by itself as time passes.
 
-use std::time::Duration;
-
 use roost_cds::{JobId, JobStatus, WorkerStatus};
 
 use super::{WorkerFor, World, is_older};
 use crate::history::JobEvent;
 
-/// Between two looks. Services are looked at on every third, V2 jobs and beats on every sixth.
-pub(crate) const TICK: Duration = Duration::from_secs(10);
-
 impl World {
+    /// One look; they are counted from 1.
     pub(crate) fn tick(&mut self, number: u64) {
         self.delete_dead_workers();
         self.end_orphans();

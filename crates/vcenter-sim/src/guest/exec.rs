@@ -3,15 +3,19 @@
 //! A program runs as the tools would run it: through `/bin/bash`, with exactly the given environment. Three things differ
 //! from a real guest, and this is no sandbox: the program has the rights of the simulator's user.
 //!
-//! - Paths of files that were put into the guest through guest operations are translated where the program's path or its
-//!   arguments name them; its working directory is translated, too. Any other path is one of this machine.
+//! - Paths of files that were put into the guest through guest operations, and those below `/usr/local/bin` and `/tmp`, are
+//!   translated where the program's path or its arguments (a script, say) name them; its working directory is translated,
+//!   too. Any other path is one of this machine, and so is every path that stands in a file.
 //! - `PATH` is led by a directory with commands that must not reach this machine: `shutdown`, `poweroff`, `halt`, `reboot`
 //!   and `systemctl` leave a note instead, and `sudo` runs what follows as the same user. Those commands are replaced also
-//!   where they are called by their usual absolute paths. When the program that left the note exits, the VM goes down.
+//!   where they are called by their usual absolute paths. When the program that left the note exits, the VM goes down. The
+//!   guest's own `/usr/local/bin` comes next.
 //! - What it prints goes to a file, `.roost/output/<pid>.log` in the guest's directory.
 //!
 //! Every program leads a process group of its own, which is killed when its VM is powered off or destroyed, when the program
 //! is terminated, and when the simulator ends.
+
+mod translate;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -25,6 +29,8 @@ use tokio::process::Command;
 use crate::guest::file::PRIVATE;
 use crate::guest::process::default_environment;
 use crate::guest::{GuestProgram, guest_path};
+
+use self::translate::{OWN_DIRECTORIES, translate};
 
 /// The process group of a program.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ pub(super) fn start(
     ended: impl FnOnce(i32, Option<PowerRequest>, String) + Send + 'static,
 ) -> io::Result<Child> {
     let corner = root.join(PRIVATE);
-    let commands = prepare(&corner)?;
+    let commands = prepare(root, &corner)?;
     let log = corner.join("output").join(format!("{pid}.log"));
     let output = File::create(&log)?;
     let directory =
@@ -111,7 +117,8 @@ fn home(user: &str) -> String {
     if user == "root" { "/root".into() } else { format!("/home/{user}") }
 }
 
-/// Exactly what was given, but for `PATH`: without the simulator's commands in front, a guest could shut this machine down.
+/// Exactly what was given, but for `PATH`: without the simulator's commands in front, a guest could shut this machine down,
+/// and what it installs for itself must be found before what this machine has.
 fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(String, String)> {
     let defaults;
     let given = if program.environment.is_empty() {
@@ -135,7 +142,7 @@ fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(Str
         .iter()
         .find(|(name, _)| name == "PATH")
         .map_or(usual, |(_, value)| value.as_str());
-    let path = format!("{}:{own}", commands.display());
+    let path = format!("{}:{}/usr/local/bin:{own}", commands.display(), root.display());
     set(&mut variables, "PATH", path);
     variables
 }
@@ -145,39 +152,6 @@ fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
         Some((_, slot)) => *slot = value,
         None => variables.push((name.into(), value)),
     }
-}
-
-/// Replaces the paths of guest files, longest first, and those of the commands that must not reach this machine.
-fn translate(line: &str, root: &Path, uploaded: &BTreeSet<String>, commands: &Path) -> String {
-    let mut known: Vec<&String> = uploaded.iter().collect();
-    known.sort_by_key(|path| std::cmp::Reverse(path.len()));
-    let mut line = line.to_owned();
-    for path in known {
-        let real = root.join(path.trim_start_matches('/')).display().to_string();
-        line = replace_path(&line, path, &real);
-    }
-    for (name, _) in COMMANDS {
-        let own = commands.join(name).display().to_string();
-        for place in ["/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"] {
-            line = replace_path(&line, &format!("{place}{name}"), &own);
-        }
-    }
-    line
-}
-
-/// Replaces a path where it stands whole: not as the beginning or the end of a longer one.
-fn replace_path(line: &str, path: &str, real: &str) -> String {
-    let is_part = |char: char| char.is_alphanumeric() || "/._-".contains(char);
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find(path) {
-        let (before, behind) = (&rest[..at], &rest[at + path.len()..]);
-        let is_whole = !before.ends_with(is_part) && !behind.starts_with(is_part);
-        out.push_str(before);
-        out.push_str(if is_whole { real } else { path });
-        rest = behind;
-    }
-    out + rest
 }
 
 const NOTE_OFF: &str = "case \" $* \" in *\" -c \"*) rm -f \"$note\" ;; *\" -r \"*) echo reboot > \"$note\" ;; *) echo off > \"$note\" ;; esac";
@@ -194,9 +168,12 @@ const COMMANDS: [(&str, &str); 6] = [
     ("sudo", SUDO),
 ];
 
-/// Makes the simulator's corner of a guest's directory. Returns where its commands are.
-fn prepare(corner: &Path) -> io::Result<PathBuf> {
+/// Makes the guest's own directories and the simulator's corner. Returns where its commands are.
+fn prepare(root: &Path, corner: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
+    for directory in OWN_DIRECTORIES {
+        fs::create_dir_all(root.join(directory.trim_start_matches('/')))?;
+    }
     let commands = corner.join("bin");
     fs::create_dir_all(corner.join("output"))?;
     if !commands.is_dir() {
@@ -220,33 +197,5 @@ fn take_request(corner: &Path) -> Option<PowerRequest> {
         "off" => Some(PowerRequest::Off),
         "reboot" => Some(PowerRequest::Reboot),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guest_paths_are_translated_where_they_stand_whole() {
-        let uploaded = ["/tmp/run.sh".to_owned(), "/tmp/run".to_owned()].into();
-        let line = translate(
-            "/bin/bash /tmp/run.sh /tmp/run.sh.bak '/tmp/run'",
-            Path::new("/g"),
-            &uploaded,
-            Path::new("/c"),
-        );
-        assert_eq!(line, "/bin/bash /g/tmp/run.sh /tmp/run.sh.bak '/g/tmp/run'");
-    }
-
-    #[test]
-    fn commands_that_would_reach_this_machine_are_replaced_by_absolute_path_too() {
-        let line = translate(
-            "/sbin/shutdown -h now; /usr/bin/systemctl poweroff",
-            Path::new("/g"),
-            &BTreeSet::new(),
-            Path::new("/c"),
-        );
-        assert_eq!(line, "/c/shutdown -h now; /c/systemctl poweroff");
     }
 }

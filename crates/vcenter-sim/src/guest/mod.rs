@@ -29,7 +29,7 @@ pub use dhcp::DhcpRange;
 pub(crate) use file::{GuestFiles, guest_path};
 pub(crate) use lifecycle::{boot, cards, cards_changed, resume, stop};
 pub(crate) use process::Process;
-pub use script::{GuestEffect, GuestProgram, GuestReply, GuestRun, GuestScript};
+pub use script::{GuestEffect, GuestProgram, GuestReply, GuestRun, GuestScript, GuestWork};
 pub(crate) use state::{Guest, GuestAddress, ToolsState};
 pub(crate) use transfer::guest_file;
 

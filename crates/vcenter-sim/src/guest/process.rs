@@ -8,12 +8,13 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use roost_vim_wire::MoRef;
 use roost_vim_wire::types::{GuestProcessInfo, GuestProgramSpec};
+use tokio::task::AbortHandle;
 
 use crate::call::{CallContext, Failure};
 use crate::event::Scene;
 use crate::guest::exec::Child;
 use crate::guest::{
-    GuestEffect, GuestMode, GuestProgram, GuestReply, GuestRun, exec, guest_path, shell,
+    GuestEffect, GuestMode, GuestProgram, GuestReply, GuestRun, GuestWork, exec, guest_path, shell,
 };
 use crate::vm::power::{self, Request};
 use crate::world::{Handle, World};
@@ -31,6 +32,17 @@ pub(crate) struct Process {
     pub output: String,
     /// In guests that execute.
     pub child: Option<Child>,
+    work: Option<AtWork>,
+}
+
+/// The task of a program that works. Ends with its program.
+#[derive(Debug)]
+struct AtWork(AbortHandle);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Process {
@@ -106,6 +118,7 @@ fn start_scripted(
         .unwrap_or_else(|| built_in(world, vm, &program).into());
     let run = match reply {
         GuestReply::Runs(run) => run,
+        GuestReply::Works(work) => return Ok(start_work(world, handle, vm, program, &work)),
         GuestReply::NotFound => {
             let message = format!("File {} was not found", program.path);
             return Err(Failure::of("FileNotFound", message).with("file", &program.path));
@@ -128,6 +141,29 @@ fn start_scripted(
         });
     }
     Ok(pid)
+}
+
+fn start_work(
+    world: &mut World,
+    handle: &Handle,
+    vm: &MoRef,
+    program: GuestProgram,
+    work: &GuestWork,
+) -> i64 {
+    let pid = enter(world, vm, program, handle.now(), None);
+    let (weak, on, work) = (Arc::downgrade(handle), vm.clone(), work.begin());
+    let task = tokio::spawn(async move {
+        let run = work.await;
+        tokio::time::sleep(run.takes).await;
+        if let Some(handle) = weak.upgrade().filter(|_| !run.hangs) {
+            handle.with(|world| end_scripted(world, &handle, &on, pid, run));
+        }
+    });
+    let process = world.guests.machine_mut(vm).processes.last_mut();
+    if let Some(process) = process.filter(|process| process.pid == pid) {
+        process.work = Some(AtWork(task.abort_handle()));
+    }
+    pid
 }
 
 fn built_in(world: &World, vm: &MoRef, program: &GuestProgram) -> GuestRun {
@@ -156,6 +192,7 @@ fn enter(
         ended: None,
         output: String::new(),
         child,
+        work: None,
     });
     pid
 }
@@ -285,6 +322,7 @@ pub(super) fn terminate(
     if let Some(child) = &process.child {
         child.kill();
     }
+    process.work = None;
     // 128 and the number of the signal, as a shell reports it.
     process.ended = Some((now, 137));
     Ok(())

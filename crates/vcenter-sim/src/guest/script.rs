@@ -1,6 +1,8 @@
 //! What a program in a scripted guest does: what the test says, or what the built-in rules make of it.
 
 use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A program that somebody started in a guest.
@@ -94,6 +96,8 @@ pub enum GuestEffect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuestReply {
     Runs(GuestRun),
+    /// It runs until its work is done.
+    Works(GuestWork),
     /// There is no such program.
     NotFound,
     /// The user may not run it.
@@ -105,6 +109,47 @@ impl From<GuestRun> for GuestReply {
         Self::Runs(run)
     }
 }
+
+impl From<GuestWork> for GuestReply {
+    fn from(work: GuestWork) -> Self {
+        Self::Works(work)
+    }
+}
+
+type Working = Pin<Box<dyn Future<Output = GuestRun> + Send>>;
+
+/// A program that nobody can say beforehand how long it takes or how it ends: it talks to others, say. It is a task from the
+/// moment the program starts, and dropped wherever it is when its VM goes down or the program is terminated.
+#[derive(Clone)]
+pub struct GuestWork(Arc<dyn Fn() -> Working + Send + Sync>);
+
+impl GuestWork {
+    pub fn new<F>(work: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = GuestRun> + Send + 'static,
+    {
+        Self(Arc::new(move || Box::pin(work())))
+    }
+
+    pub(super) fn begin(&self) -> Working {
+        (self.0)()
+    }
+}
+
+impl Debug for GuestWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("GuestWork")
+    }
+}
+
+/// The very same work.
+impl PartialEq for GuestWork {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for GuestWork {}
 
 /// Decides what programs do. `None` leaves a program to the built-in rules: `echo`, `env`, `true`, `false`, `sleep N`, `exit N`,
 /// `cat`, `hostname`, `shutdown`, `poweroff`, `reboot`, with `;`, `&&`, `||` and redirections between them; any other

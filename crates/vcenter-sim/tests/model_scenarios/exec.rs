@@ -80,6 +80,23 @@ async fn uploaded_files_are_found_by_their_guest_paths() {
     assert_eq!(story.lab.vcenter.read_guest_file("worker-1", "/root/out").unwrap(), "hi\n");
 }
 
+#[tokio::test]
+async fn what_a_program_installs_and_logs_stays_in_its_guest() {
+    let (story, vm) = start().await;
+    let script = "-n ;#!/bin/sh\necho 'echo I am $0' >> /usr/local/bin/roost-greeter\n\
+                  chmod +x /usr/local/bin/roost-greeter\n\
+                  PATH=$PATH roost-greeter 1>/tmp/roost-greeter.log 2>&1;\nsudo shutdown -h now";
+    let given = ["PATH=/usr/local/bin:/usr/bin:/bin"];
+    story.start_program(&vm, "/bin/echo", script, &given).await.unwrap();
+    story.until("it is off", |story| story.vm("worker-1").power == Power::Off).await;
+    let log = story.lab.vcenter.read_guest_file("worker-1", "/tmp/roost-greeter.log").unwrap();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(log.starts_with("I am /") && log.ends_with("/usr/local/bin/roost-greeter\n"), "{log}");
+    for path in ["/usr/local/bin/roost-greeter", "/tmp/roost-greeter.log"] {
+        assert!(!std::path::Path::new(path).exists(), "{path} is on this machine");
+    }
+}
+
 /// Whether a process of this machine is there.
 fn is_alive(pid: &str) -> bool {
     std::path::Path::new("/proc").join(pid).exists()

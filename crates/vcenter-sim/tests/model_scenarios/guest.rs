@@ -1,9 +1,11 @@
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use roost_vcenter_sim::{
     AddressBehaviour, Credentials, GuestBehaviour, GuestEffect, GuestProgram, GuestReply, GuestRun,
-    Options, Power, TemplateOptions,
+    GuestWork, Options, Power, TemplateOptions,
 };
 use roost_vim_wire::methods::{
     CreateTemporaryFileInGuest, DeleteFileInGuest, InitiateFileTransferFromGuest,
@@ -12,6 +14,7 @@ use roost_vim_wire::methods::{
 };
 use roost_vim_wire::types::{GuestFileAttributes, GuestProcessInfo};
 use roost_vim_wire::{Fault, MoRef};
+use tokio::sync::Notify;
 
 use crate::story::{Story, auth, options};
 
@@ -236,6 +239,45 @@ async fn a_test_decides_what_programs_do() {
     story.until("the job powers it off", |story| story.vm("worker-1").power == Power::Off).await;
     let last = story.programs().pop().unwrap();
     assert_eq!((last.path.as_str(), last.arguments.as_str()), ("/opt/job", "--now"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_works_ends_with_its_work_or_with_its_vm() {
+    let story = Story::start(options()).await;
+    let (calls, ended) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+    let (on, count) = (calls.clone(), ended.clone());
+    story.lab.vcenter.script_guests(move |program: &GuestProgram| {
+        let (on, count) = (on.clone(), count.clone());
+        let work = GuestWork::new(move || {
+            let (on, count) = (on.clone(), count.clone());
+            async move {
+                on.notified().await;
+                count.fetch_add(1, Ordering::Relaxed);
+                GuestRun::exits(3).then(GuestEffect::PowerOff)
+            }
+        });
+        (program.path == "/opt/worker").then(|| work.into())
+    });
+    let vm = ready(&story).await;
+    let stopped = story.start_program(&vm, "/opt/worker", "", &[]).await.unwrap();
+    let this = processes();
+    let terminate =
+        TerminateProcessInGuest { this, vm: vm.clone(), auth: auth("root", "x"), pid: stopped };
+    story.client.call(terminate).await.unwrap();
+    let worker = story.start_program(&vm, "/opt/worker", "", &[]).await.unwrap();
+    tokio::time::sleep(Duration::from_hours(5)).await;
+    assert_eq!(list(&story, &vm, worker).await.unwrap()[0].exit_code, None);
+    calls.notify_one();
+    assert_eq!(exit_code(&story, &vm, worker).await, 3);
+    story.until("the work powers it off", |story| story.vm("worker-1").power == Power::Off).await;
+
+    story.lab.vcenter.set_power("worker-1", Power::On).unwrap();
+    story.until("it is up", |story| story.vm("worker-1").guest_operations_ready).await;
+    story.start_program(&vm, "/opt/worker", "", &[]).await.unwrap();
+    story.lab.vcenter.set_power("worker-1", Power::Off).unwrap();
+    calls.notify_one();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(ended.load(Ordering::Relaxed), 1, "neither the terminated nor the powered-off one");
 }
 
 #[tokio::test(start_paused = true)]
