@@ -1,0 +1,241 @@
+//! A service that shows what a test tells it to.
+
+use std::sync::{Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::views::{
+    CapacityView, CheckView, DecisionQuery, DecisionView, DeletionsView, GateView, Health,
+    JobDetail, JobState, JobView, LevelView, LimitView, LinkView, MonitoringLineView,
+    MonitoringView, Overview, PoolView, Protocol, QueueView, SubjectKind, VersionView, VmDetail,
+    VmKind, VmView,
+};
+use crate::{Answered, Feed, Source, Subscription};
+
+#[derive(Debug)]
+pub(crate) struct Fake {
+    feed: Feed,
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) overview: Overview,
+    pub(crate) level: LevelView,
+    pub(crate) ready: bool,
+    pub(crate) decisions: Vec<DecisionView>,
+    pub(crate) asked: Vec<DecisionQuery>,
+    pub(crate) answered: Vec<Answered>,
+}
+
+pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
+
+impl Default for Fake {
+    fn default() -> Self {
+        let shown = Shown {
+            overview: overview(),
+            level: LevelView::Ok,
+            ready: true,
+            decisions: Vec::new(),
+            asked: Vec::new(),
+            answered: Vec::new(),
+        };
+        Self { feed: Feed::default(), shown: Mutex::new(shown) }
+    }
+}
+
+impl Fake {
+    pub(crate) fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap()
+    }
+
+    pub(crate) fn changes(&self, change: impl FnOnce(&mut Overview)) {
+        self.changes_silently(change);
+        self.feed.touch();
+    }
+
+    pub(crate) fn changes_silently(&self, change: impl FnOnce(&mut Overview)) {
+        change(&mut self.shown().overview);
+    }
+
+    pub(crate) fn decides(&self, decision: DecisionView) {
+        let mut shown = self.shown();
+        shown.decisions.push(decision.clone());
+        let first = shown.decisions.len().saturating_sub(Overview::RECENT);
+        shown.overview.recent = shown.decisions[first..].to_vec();
+        drop(shown);
+        self.feed.decided(decision);
+    }
+}
+
+impl Source for Fake {
+    fn status(&self) -> MonitoringView {
+        let line = MonitoringLineView {
+            status: self.shown().level,
+            component: "Workers".into(),
+            value: "3/10".into(),
+            service_type: "hatchery".into(),
+            service: "nest".into(),
+            hostname: "h1".into(),
+            ..MonitoringLineView::default()
+        };
+        MonitoringView { now: NOW, lines: vec![line] }
+    }
+
+    fn version(&self) -> VersionView {
+        VersionView { version: "0.1.0".into(), os: "linux".into(), ..VersionView::default() }
+    }
+
+    fn workers(&self) -> Value {
+        json!([{"name": "w-1", "status": "Building"}])
+    }
+
+    fn metrics(&self) -> String {
+        "cds_hatchery_jobs_count 3\n".into()
+    }
+
+    fn metrics_described(&self) -> Value {
+        json!([{"name": "cds/hatchery/jobs_count"}])
+    }
+
+    fn liveness(&self) -> Health {
+        Health::default()
+    }
+
+    fn readiness(&self) -> Health {
+        let ok = self.shown().ready;
+        Health { checks: vec![CheckView { name: "inventory".into(), ok, words: "12 VMs".into() }] }
+    }
+
+    fn overview(&self) -> Overview {
+        self.shown().overview.clone()
+    }
+
+    fn jobs(&self) -> Vec<JobView> {
+        vec![job("42")]
+    }
+
+    fn job(&self, id: &str) -> Option<JobDetail> {
+        ["42", "a/b c"].contains(&id).then(|| JobDetail {
+            job: job(id),
+            decisions: vec![decision(1)],
+            vm: None,
+        })
+    }
+
+    fn vms(&self) -> Vec<VmView> {
+        vec![vm()]
+    }
+
+    fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
+        ["vm-7", "w-1"].contains(&name_or_id).then(|| VmDetail {
+            vm: vm(),
+            annotation: None,
+            timeline: Vec::new(),
+            decisions: Vec::new(),
+        })
+    }
+
+    fn pools(&self) -> Vec<PoolView> {
+        Vec::new()
+    }
+
+    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
+        let mut shown = self.shown();
+        shown.asked.push(query.clone());
+        let after = query.after.unwrap_or_default();
+        shown.decisions.iter().filter(|decision| decision.seq > after).cloned().collect()
+    }
+
+    fn subscribe(&self) -> Subscription {
+        self.feed.subscribe()
+    }
+
+    fn http_answered(&self, answered: &Answered) {
+        self.shown().answered.push(*answered);
+    }
+}
+
+fn overview() -> Overview {
+    Overview {
+        service: "nest".into(),
+        version: "0.1.0".into(),
+        now: NOW,
+        started: NOW,
+        ready: true,
+        what_binds: None,
+        queue: QueueView { waiting: 1, oldest_waiting_secs: Some(12), starting: 0 },
+        workers: Vec::new(),
+        pools: Vec::new(),
+        capacity: CapacityView::default(),
+        addresses: None,
+        deletions: DeletionsView::default(),
+        link: LinkView::default(),
+        recent: Vec::new(),
+    }
+}
+
+fn job(id: &str) -> JobView {
+    JobView {
+        id: id.into(),
+        protocol: Protocol::V2,
+        project: Some("SHOP".into()),
+        workflow: Some("build".into()),
+        state: JobState::Waiting,
+        queued: Some(NOW),
+        waited_secs: Some(12),
+        model: None,
+        flavor: None,
+        vm: None,
+        verdict: None,
+    }
+}
+
+fn vm() -> VmView {
+    VmView {
+        id: "vm-7".into(),
+        name: "w-1".into(),
+        kind: VmKind::Worker,
+        power: "on".into(),
+        phase: None,
+        phase_since: None,
+        job: None,
+        model: None,
+        template: None,
+        flavor: None,
+        cpus: None,
+        memory_mb: None,
+        address: None,
+        created: None,
+        started: None,
+        worker_status: None,
+        fate: None,
+    }
+}
+
+pub(crate) fn decision(seq: u64) -> DecisionView {
+    let gate = GateView {
+        name: "workers".into(),
+        passed: false,
+        need: Some(1),
+        have: Some(10),
+        limit: Some(LimitView::At(10)),
+        note: None,
+    };
+    DecisionView {
+        seq,
+        at: NOW,
+        subject_kind: SubjectKind::Job,
+        subject: "42".into(),
+        subject_name: None,
+        verdict: "deferred".into(),
+        reason: "all 10 workers are there".into(),
+        bound_by: Some("workers".into()),
+        gates: vec![gate],
+        next_look: None,
+        vm: None,
+        times: 1,
+        since: NOW,
+    }
+}

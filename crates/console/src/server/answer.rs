@@ -1,0 +1,54 @@
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+
+use super::access::Denied;
+
+/// Why a request is not answered with what was asked for.
+#[derive(Debug)]
+pub(super) struct Fault {
+    status: StatusCode,
+    words: String,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    error: &'a str,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, words: impl Into<String>) -> Self {
+        Self { status, words: words.into() }
+    }
+
+    pub(super) fn bad_request(words: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, words)
+    }
+
+    pub(super) fn not_found(words: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, words)
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        (self.status, Json(Body { error: &self.words })).into_response()
+    }
+}
+
+impl IntoResponse for Denied {
+    fn into_response(self) -> Response {
+        let mut answer = Fault::new(self.status(), self.words()).into_response();
+        if self.status() == StatusCode::UNAUTHORIZED {
+            let how = HeaderValue::from_static(r#"Bearer realm="roost""#);
+            answer.headers_mut().insert(WWW_AUTHENTICATE, how);
+        }
+        answer
+    }
+}
+
+pub(super) fn text(status: StatusCode, content_type: &'static str, text: String) -> Response {
+    (status, [(CONTENT_TYPE, content_type)], text).into_response()
+}

@@ -1,0 +1,297 @@
+//! Over a real socket.
+
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use reqwest::{Client, Method, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::app::ROUTES;
+use super::serve;
+use crate::fake::{Fake, decision};
+use crate::views::{DecisionQuery, LevelView, Overview};
+use crate::{Settings, Source};
+
+struct Lab {
+    fake: Arc<Fake>,
+    base: String,
+    client: Client,
+    close: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+async fn lab() -> Lab {
+    lab_with(Settings::default()).await
+}
+
+async fn lab_with(settings: Settings) -> Lab {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let fake = Arc::new(Fake::default());
+    let (close, closing) = oneshot::channel();
+    let source: Arc<dyn Source> = fake.clone();
+    let server = tokio::spawn(serve(listener, source, settings, async {
+        let _ = closing.await;
+    }));
+    let client = Client::builder().no_proxy().build().unwrap();
+    Lab { fake, base, client, close, server }
+}
+
+impl Lab {
+    async fn get(&self, path: &str) -> Response {
+        self.client.get(format!("{}{path}", self.base)).send().await.unwrap()
+    }
+
+    async fn json(&self, path: &str) -> (u16, Value) {
+        let answer = self.get(path).await;
+        assert_eq!(answer.headers()["content-type"], "application/json", "{path}");
+        (answer.status().as_u16(), parsed(answer).await)
+    }
+}
+
+async fn parsed<T: DeserializeOwned>(answer: Response) -> T {
+    serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn cds_operators_find_what_they_know() {
+    let lab = lab().await;
+    let (status, version) = lab.json("/mon/version").await;
+    assert_eq!(
+        (status, &version["version"], &version["os"]),
+        (200, &json!("0.1.0"), &json!("linux"))
+    );
+    assert!(version.get("db_migrate").is_none());
+    assert_eq!(lab.json("/mon/workers").await.1, json!([{"name": "w-1", "status": "Building"}]));
+    assert_eq!(lab.json("/mon/metrics/all").await.1, json!([{"name": "cds/hatchery/jobs_count"}]));
+    for path in ["/mon/metrics", "/metrics"] {
+        let metrics = lab.get(path).await;
+        assert_eq!(metrics.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+        assert_eq!(metrics.text().await.unwrap(), "cds_hatchery_jobs_count 3\n");
+    }
+}
+
+#[tokio::test]
+async fn one_alert_makes_the_status_unavailable_and_a_warning_does_not() {
+    let lab = lab().await;
+    for (level, code) in [(LevelView::Ok, 200), (LevelView::Warn, 200), (LevelView::Alert, 503)] {
+        lab.fake.shown().level = level;
+        let (status, body) = lab.json("/mon/status").await;
+        assert_eq!(status, code, "{level:?}");
+        assert_eq!(body["lines"][0]["status"], level.as_str());
+        assert_eq!(body["lines"][0]["type"], "hatchery");
+    }
+}
+
+#[tokio::test]
+async fn any_page_may_read_mon_and_nothing_else() {
+    let lab = lab().await;
+    for path in ["/mon/status", "/mon/metrics", "/mon/none"] {
+        assert_eq!(lab.get(path).await.headers()["access-control-allow-origin"], "*", "{path}");
+    }
+    for path in ["/api/v1/overview", "/metrics", "/readyz", "/none"] {
+        let answer = lab.get(path).await;
+        assert!(!answer.headers().contains_key("access-control-allow-origin"), "{path}");
+    }
+    let preflight =
+        |path: &str| lab.client.request(Method::OPTIONS, format!("{}{path}", lab.base)).send();
+    let allowed = preflight("/mon/status").await.unwrap();
+    assert_eq!(allowed.status(), StatusCode::NO_CONTENT);
+    assert_eq!(allowed.headers()["access-control-allow-methods"], "GET, HEAD, OPTIONS");
+    assert!(!preflight("/api/v1/jobs").await.unwrap().status().is_success());
+}
+
+#[tokio::test]
+async fn probes_answer_in_plain_words() {
+    let lab = lab().await;
+    let readyz = lab.get("/readyz").await;
+    assert_eq!((readyz.status().as_u16(), readyz.text().await.unwrap().as_str()), (200, "ok\n"));
+    let verbose = lab.get("/readyz?verbose").await.text().await.unwrap();
+    assert_eq!(verbose, "[+]inventory ok: 12 VMs\nreadyz check passed\n");
+    lab.fake.shown().ready = false;
+    let readyz = lab.get("/readyz").await;
+    assert_eq!(readyz.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(lab.get("/livez").await.status(), StatusCode::OK, "a restart would not help");
+}
+
+#[tokio::test]
+async fn the_api_shows_the_views_as_they_are() {
+    let lab = lab().await;
+    let overview: Overview = parsed(lab.get("/api/v1/overview").await).await;
+    assert_eq!(overview, lab.fake.overview());
+    assert_eq!(lab.json("/api/v1/jobs").await.1[0]["state"], "waiting");
+    let job = lab.json("/api/v1/jobs/42").await.1;
+    assert_eq!(job["job"]["protocol"], "v2");
+    assert_eq!(job["decisions"][0]["gates"][0]["limit"], 10);
+    assert_eq!(lab.json("/api/v1/jobs/a%2Fb%20c").await.1["job"]["id"], "a/b c");
+    assert_eq!(lab.json("/api/v1/vms").await.1[0]["kind"], "worker");
+    for id in ["vm-7", "w-1"] {
+        assert_eq!(lab.json(&format!("/api/v1/vms/{id}")).await.1["vm"]["id"], "vm-7");
+    }
+    assert_eq!(lab.json("/api/v1/pools").await.1, json!([]));
+}
+
+#[tokio::test]
+async fn decisions_are_asked_for_by_what_they_say() {
+    let lab = lab().await;
+    lab.fake.decides(decision(7));
+    assert_eq!(lab.json("/api/v1/decisions").await.1[0]["seq"], 7);
+    lab.json("/api/v1/decisions?subject=42&verdict=deferred&bound_by=workers&after=3&limit=5")
+        .await;
+    lab.json("/api/v1/decisions?subject=&verdict=&bound_by=&after=&limit=").await;
+    lab.json("/api/v1/decisions?limit=99999999999").await;
+    let full = DecisionQuery {
+        subject: Some("42".into()),
+        verdict: Some("deferred".into()),
+        bound_by: Some("workers".into()),
+        after: Some(3),
+        limit: Some(5),
+    };
+    let limited = |limit| DecisionQuery { limit: Some(limit), ..DecisionQuery::default() };
+    assert_eq!(lab.fake.shown().asked, [limited(200), full, limited(200), limited(1_000)]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_says_why_in_json() {
+    let lab = lab().await;
+    for (path, status, words) in [
+        ("/api/v1/jobs/43", 404, "job 43 is not known"),
+        ("/api/v1/vms/vm-8", 404, "VM vm-8 is not one of ours"),
+        ("/api/v1/jobs/%ff", 400, "Invalid URL"),
+        ("/api/v1/decisions?limit=many", 400, "limit must be a number, is \"many\""),
+        ("/api/v1/decisions?verdit=kept", 400, "Failed to deserialize query string"),
+        ("/none", 404, "there is nothing at /none"),
+        ("/mon/none", 404, "there is nothing at /mon/none"),
+        ("/debug/pprof/heap", 404, "there is nothing at /debug/pprof/heap"),
+    ] {
+        let (code, body) = lab.json(path).await;
+        assert_eq!(code, status, "{path}");
+        let said = body["error"].as_str().unwrap();
+        assert!(said.starts_with(words), "{path}: {said}");
+    }
+    let posted = lab.client.post(format!("{}/mon/status", lab.base)).send().await.unwrap();
+    assert_eq!(posted.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let said: Value = parsed(posted).await;
+    assert_eq!(said["error"], "this path can only be read");
+}
+
+#[tokio::test]
+async fn from_elsewhere_the_token_is_needed_except_for_what_is_open() {
+    let lab = lab_with(Settings { token: Some("s3cret".into()), ..Settings::default() }).await;
+    let ask = |path: &str, token: Option<&str>| {
+        // As a proxy on this machine would pass it on.
+        let mut request = lab.client.get(format!("{}{path}", lab.base));
+        request = request.header("X-Forwarded-For", "10.0.0.7");
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        request.send()
+    };
+    for path in ["/api/v1/jobs", "/api/v1/events", "/", "/none"] {
+        for token in [None, Some("guess")] {
+            let denied = ask(path, token).await.unwrap();
+            assert_eq!(denied.status(), StatusCode::UNAUTHORIZED, "{path}");
+            assert_eq!(denied.headers()["www-authenticate"], r#"Bearer realm="roost""#);
+            assert!(parsed::<Value>(denied).await["error"].is_string(), "{path}");
+        }
+    }
+    assert_eq!(ask("/api/v1/jobs", Some("s3cret")).await.unwrap().status(), StatusCode::OK);
+    for path in ["/mon/status", "/mon/workers", "/metrics", "/livez", "/readyz"] {
+        assert_eq!(ask(path, None).await.unwrap().status(), StatusCode::OK, "{path}");
+    }
+    let posted = lab.client.post(format!("{}/api/v1/jobs", lab.base)).send().await.unwrap();
+    assert_eq!(posted.status(), StatusCode::UNAUTHORIZED, "changing is never free");
+}
+
+#[tokio::test]
+async fn every_answer_is_counted_under_its_route() {
+    let lab = lab().await;
+    for route in ROUTES.iter().filter(|route| !route.ends_with("/events")) {
+        lab.get(&route.replace("{id}", "vm-7")).await;
+    }
+    lab.get("/none").await;
+    let shown = lab.fake.shown();
+    let handlers: Vec<_> = shown.answered.iter().map(|answered| answered.handler).collect();
+    let routes = ROUTES.into_iter().filter(|route| !route.ends_with("/events"));
+    assert_eq!(handlers, routes.chain(["other"]).collect::<Vec<_>>());
+    let workers =
+        shown.answered.iter().find(|answered| answered.handler == "/mon/workers").unwrap();
+    assert_eq!((workers.status, workers.response_bytes), (200, 36));
+}
+
+#[tokio::test]
+async fn nothing_is_cached_or_guessed_at() {
+    let lab = lab().await;
+    for path in ["/api/v1/overview", "/mon/status", "/none"] {
+        let answer = lab.get(path).await;
+        assert_eq!(answer.headers()["cache-control"], "no-store", "{path}");
+        assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{path}");
+    }
+}
+
+/// Reads until the text is there.
+async fn read_until(answer: &mut Response, text: &str) -> String {
+    let mut read = String::new();
+    let reading = async {
+        while !read.contains(text) {
+            let chunk = answer.chunk().await.unwrap().expect("the stream goes on");
+            read.push_str(str::from_utf8(&chunk).unwrap());
+        }
+    };
+    let in_time = timeout(Duration::from_secs(20), reading).await;
+    in_time.unwrap_or_else(|_| panic!("no {text:?}"));
+    read
+}
+
+#[tokio::test]
+async fn changes_and_decisions_come_as_events() {
+    let lab = lab().await;
+    let mut events = lab.get("/api/v1/events").await;
+    assert_eq!(events.headers()["content-type"], "text/event-stream");
+    let first = read_until(&mut events, "\n\n").await;
+    assert!(first.starts_with("event: overview\ndata: {\"service\":\"nest\""), "{first}");
+    lab.fake.decides(decision(7));
+    let next = read_until(&mut events, "\"seq\":7").await;
+    assert!(next.contains("event: decision\nid: 7\ndata: {\"seq\":7,"), "{next}");
+    lab.fake.changes(|overview| overview.queue.waiting = 9);
+    read_until(&mut events, "\"waiting\":9").await;
+}
+
+#[tokio::test]
+async fn there_is_an_end_to_how_many_may_listen() {
+    let lab = lab().await;
+    let mut listening = Vec::new();
+    for _ in 0..64 {
+        listening.push(lab.get("/api/v1/events").await);
+    }
+    assert_eq!(lab.get("/api/v1/events").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(lab.get("/api/v1/overview").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn closing_ends_streams_and_idle_connections_and_takes_no_new_ones() {
+    let lab = lab().await;
+    let mut events = lab.get("/api/v1/events").await;
+    read_until(&mut events, "\n\n").await;
+    let address = lab.base.trim_start_matches("http://").to_owned();
+    let mut idle = TcpStream::connect(&address).await.unwrap();
+    idle.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut answer = [0; 12];
+    idle.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    lab.close.send(()).unwrap();
+    let ended = async { while events.chunk().await.unwrap().is_some() {} };
+    timeout(Duration::from_secs(20), ended).await.expect("the stream ends");
+    timeout(Duration::from_secs(20), lab.server).await.expect("the server ends").unwrap();
+    assert!(TcpStream::connect(&address).await.is_err());
+}
