@@ -1,7 +1,15 @@
+mod demo;
+mod sim_cds;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub(crate) use self::demo::{Demo, Speed};
+pub(crate) use self::sim_cds::SimCds;
+use crate::ask::Ask;
 
 /// Turns demand into virtual machines.
 #[derive(Debug, Parser)]
@@ -17,6 +25,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Watch it work: an embedded vCenter and CDS, jobs arriving, workers hatching
+    ///
+    /// Nothing to configure and nothing to reach: both servers are in this process, and their time is simulated. Shows what happens in the
+    /// terminal and on a web page, ends by itself when all jobs are done, and says what came of it. Exits with 1 if anything was left
+    /// behind, done twice or taken beyond a limit.
+    Demo(Demo),
+    /// Serve: turn the jobs of a CDS into workers on a vSphere
+    ///
+    /// The file is that of the CDS hatchery for vSphere, as it is. Ctrl-C or SIGTERM stops it: nothing new is begun, what is under way
+    /// gets 30 seconds, and the next start takes up the rest. The address of its status page is printed.
+    Run {
+        /// The configuration file
+        #[arg(short, long, value_name = "FILE")]
+        config: PathBuf,
+    },
     /// List every problem of a configuration file at once
     ///
     /// The file is that of the CDS hatchery for vSphere; all that stands below [hatchery.vsphere] is checked, and secrets that
@@ -31,10 +54,25 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: ConfigAction,
     },
+    #[command(flatten)]
+    Ask(Ask),
     /// Serve an embedded stand-in for a server that you do not have
     Sim {
         #[command(subcommand)]
         simulator: Simulator,
+    },
+    /// Print the completion script of a shell
+    ///
+    /// For bash: roost completions bash > /etc/bash_completion.d/roost
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write one for each command
+    Man {
+        /// Write all pages into this folder, such as /usr/local/share/man/man1
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
 }
 
@@ -51,6 +89,17 @@ pub(crate) enum Simulator {
     /// It speaks the vim25 API that govc, pyVmomi and Roost itself use. Tasks take time, guests boot, get an address and run
     /// programs, files can be uploaded. All chance comes from the seed.
     Vcenter(Box<SimVcenter>),
+    /// Serve an embedded CDS API until Ctrl-C
+    ///
+    /// It speaks what a CDS hatchery and its workers use, V1 and V2, by HTTP and websocket. Jobs can arrive by themselves;
+    /// guests download a worker that does them. All chance comes from the seed. What a hatchery needs to sign in is printed.
+    Cds(Box<SimCds>),
+    /// Be the worker that a guest downloaded from the embedded CDS API
+    #[command(hide = true)]
+    Worker {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 #[derive(Debug, Parser)]

@@ -4,20 +4,30 @@ use std::fmt::Display;
 use std::path::Path;
 
 use anyhow::Context as _;
-use roost_hatchery::config::{self, Config, SystemSurroundings};
+use roost_hatchery::config::{self, Config, Loaded, SystemSurroundings};
 
 use crate::output::say;
 
 /// Says every problem of a file, each led by the path to edit; fails if one of them would keep Roost from starting.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
+    let loaded = read(file)?;
+    let warnings = count(loaded.warnings.len(), "warning");
+    say(&format!("{}: no problems, {warnings}\n", file.display()));
+    Ok(())
+}
+
+/// The configuration of a service. What is odd about the file is said and does not keep it from running.
+pub(crate) fn load(file: &Path) -> anyhow::Result<Config> {
+    Ok(read(file)?.config)
+}
+
+fn read(file: &Path) -> anyhow::Result<Loaded> {
     let text =
         std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     match Config::load(&text, &SystemSurroundings) {
         Ok(loaded) => {
             tell("warning", &loaded.warnings);
-            let warnings = count(loaded.warnings.len(), "warning");
-            say(&format!("{}: no problems, {warnings}\n", file.display()));
-            Ok(())
+            Ok(loaded)
         }
         Err(invalid) => {
             tell("warning", &invalid.warnings);

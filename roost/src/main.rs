@@ -1,11 +1,19 @@
 //! `roost`: command line, configuration, wiring; no decisions.
 
+mod ask;
 mod chain;
 mod cli;
+mod completions;
 mod config;
+mod demo;
+mod interruption;
+mod man;
 mod output;
+mod serve;
+mod sim_cds;
 mod sim_vcenter;
 mod telemetry;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -18,9 +26,12 @@ fn main() -> ExitCode {
     let args = Args::parse();
     // Before anything else can ask for TLS: one crypto provider for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    telemetry::init();
+    // A service logs as its file says.
+    if !matches!(args.command, Command::Run { .. }) {
+        telemetry::init();
+    }
     match run(args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("roost: {}", Chain(&error));
             ExitCode::FAILURE
@@ -29,15 +40,20 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main]
-async fn run(args: Args) -> anyhow::Result<()> {
+async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::Check { config } => config::check(&config),
-        Command::Config { action: ConfigAction::New } => {
-            config::print_sample();
-            Ok(())
-        }
+        Command::Check { config } => config::check(&config)?,
+        Command::Ask(ask) => ask::run(ask).await?,
+        Command::Completions { shell } => completions::print(shell),
+        Command::Config { action: ConfigAction::New } => config::print_sample(),
+        Command::Demo(args) => return demo::run(args).await,
+        Command::Man { dir } => man::write(dir.as_deref())?,
+        Command::Run { config } => serve::run(&config).await?,
         Command::Sim { simulator: Simulator::Vcenter(options) } => {
-            sim_vcenter::serve(*options).await
+            sim_vcenter::serve(*options).await?;
         }
+        Command::Sim { simulator: Simulator::Cds(options) } => sim_cds::serve(*options).await?,
+        Command::Sim { simulator: Simulator::Worker { .. } } => return sim_cds::run_worker().await,
     }
+    Ok(ExitCode::SUCCESS)
 }

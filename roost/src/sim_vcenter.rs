@@ -8,9 +8,9 @@ use roost_vcenter_sim::{
     Credentials, GuestMode, Options, Product, Server, TemplateOptions, Timings, TlsIdentity,
     Vcenter,
 };
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Guests, Pace, SimVcenter};
+use crate::interruption::interruption;
 use crate::output::say;
 
 pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
@@ -29,18 +29,6 @@ pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     server.run_until(interrupted).await;
     say("Stopped.\n");
     Ok(())
-}
-
-/// Ctrl-C, or the signal that service managers send. Listens from now on, so that neither is missed before it is awaited.
-fn interruption() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
-    let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }
 
 fn options(args: SimVcenter) -> anyhow::Result<Options> {

@@ -1,14 +1,32 @@
 use std::io::{IsTerminal as _, stderr};
 
+use roost_hatchery::config::{LogFormat, LogLevel, LogSettings};
 use tracing_subscriber::EnvFilter;
 
 /// Logs go to stderr: text on a terminal, JSON otherwise. `ROOST_LOG` sets what is shown, `warn` if unset.
 pub(crate) fn init() {
-    let filter = EnvFilter::try_from_env("ROOST_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    begin("warn", None);
+}
+
+/// The same for a service, by what its file says; `info` if neither says anything, because every decision is told there.
+pub(crate) fn init_service(settings: LogSettings) {
+    let level = match settings.level {
+        Some(LogLevel::Debug) => "debug",
+        Some(LogLevel::Info) | None => "info",
+        Some(LogLevel::Warning) => "warn",
+        Some(LogLevel::Error) => "error",
+    };
+    begin(level, settings.format);
+}
+
+fn begin(level: &str, format: Option<LogFormat>) {
+    let filter = EnvFilter::try_from_env("ROOST_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
-    if stderr().is_terminal() {
-        logs.init();
-    } else {
-        logs.json().init();
+    match format {
+        Some(LogFormat::Discard) => {}
+        Some(LogFormat::Text) => logs.with_ansi(stderr().is_terminal()).init(),
+        Some(LogFormat::Json) => logs.json().init(),
+        None if stderr().is_terminal() => logs.init(),
+        None => logs.json().init(),
     }
 }

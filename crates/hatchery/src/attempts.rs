@@ -75,6 +75,13 @@ impl Attempts {
         made.count
     }
 
+    /// Takes back the last one: it came to nothing before the job was taken.
+    pub fn uncount(&mut self, job: &JobId) {
+        if let Some(made) = self.jobs.get_mut(job) {
+            made.count = made.count.saturating_sub(1);
+        }
+    }
+
     /// For a job that has its worker or is gone.
     pub fn forget(&mut self, job: &JobId) {
         self.jobs.remove(job);
@@ -153,6 +160,18 @@ mod tests {
         attempts.forget(&job);
         assert!(attempts.is_empty());
         assert_eq!(attempts.count(&job, at(1)), 1);
+    }
+
+    #[test]
+    fn what_is_taken_back_was_no_attempt() {
+        let mut attempts = Attempts::new(Some(1));
+        let job = JobId::V1(1);
+        attempts.count(&job, at(0));
+        attempts.uncount(&job);
+        assert_eq!(attempts.check(&job, at(0)), Ok(()));
+        attempts.uncount(&JobId::V1(2));
+        assert_eq!(attempts.count(&job, at(1)), 1);
+        assert!(attempts.check(&job, at(1)).is_err());
     }
 
     #[test]

@@ -10,9 +10,13 @@ pub mod messages;
 pub mod metrics;
 pub mod model;
 pub mod names;
+pub mod plan;
+#[doc(hidden)]
+pub mod planted;
 pub mod pool;
 pub mod refusal;
 pub mod retire;
+pub mod run;
 pub mod spares;
 pub mod status;
 mod time;

@@ -14,6 +14,10 @@ use std::time::Duration;
 pub(crate) enum Missing {
     Go,
     Python,
+    /// Neither on the machine nor to be had with apt.
+    Package {
+        name: &'static str,
+    },
     /// The tool chain is there, and could not make the oracle; most often the network is not there.
     Fetch {
         step: String,
@@ -30,6 +34,7 @@ impl Display for Missing {
         match self {
             Self::Go => f.write_str("no Go tool chain (install go, or put it on PATH)"),
             Self::Python => f.write_str("no Python (install python3, or put it on PATH)"),
+            Self::Package { name } => write!(f, "no {name} (install the Debian package {name})"),
             Self::Fetch { step, detail } => write!(f, "{step} failed: {}", one_line(detail)),
             Self::Folder { path, source } => write!(f, "{}: {source}", path.display()),
         }
@@ -112,6 +117,10 @@ mod tests {
             (
                 Missing::Go,
                 "skipped: no Go tool chain (install go, or put it on PATH) - vcsim oracle not run",
+            ),
+            (
+                Missing::Package { name: "prometheus" },
+                "skipped: no prometheus (install the Debian package prometheus) - vcsim oracle not run",
             ),
             (fetch, "skipped: go build failed: a; b; no route to host - vcsim oracle not run"),
         ] {

@@ -28,6 +28,10 @@ pub struct Binary {
 }
 
 impl Binary {
+    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,18 +1,23 @@
 #![doc = include_str!("../README.md")]
 
 mod availability;
+mod debian;
 mod go;
 mod govc;
 mod install;
 mod process;
+mod prometheus;
 mod pyvmomi;
 mod scratch;
 mod server_url;
+mod systemd;
 mod target;
 mod vcsim;
 
 pub use go::{Binary, GOVMOMI_VERSION, govc, govmomi_bench, vcsim};
 pub use govc::Govc;
 pub use process::Output;
+pub use prometheus::{PROMETHEUS_AT_LEAST, Prometheus, Promtool, promtool};
 pub use pyvmomi::{PYVMOMI_VERSION, Python, Pyvmomi, pyvmomi};
+pub use systemd::systemd_analyze;
 pub use vcsim::{Vcsim, VcsimOptions};

@@ -1,7 +1,10 @@
 //! The harness itself: every oracle can be had, starts, talks to another one, and ends.
 
-use roost_oracle::{Govc, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench};
+use roost_oracle::{
+    Govc, Prometheus, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench, promtool, systemd_analyze,
+};
 use std::net::TcpStream;
+use std::path::Path;
 
 #[test]
 fn govc_sees_the_inventory_of_vcsim() {
@@ -81,4 +84,42 @@ fn the_benchmark_reads_what_vcsim_has_and_decodes_what_it_recorded() {
     let recorded = run(&["record", "--url", url, "--page", "10", "--out", file]);
     assert!(recorded.contains("narrow.3.xml"), "{recorded}");
     assert!(run(&["decode", "--file", pages, "--repeat", "2"]).contains(whole));
+}
+
+#[test]
+fn promtool_tells_good_metrics_from_bad_ones() {
+    let Some(promtool) = promtool() else { return };
+    let help = "# HELP jobs_total Jobs.\n# TYPE jobs_total counter\n";
+    assert!(promtool.check_metrics(&format!("{help}jobs_total 1\n")).is_success());
+    assert!(!promtool.check_metrics(&format!("{help}jobs_total one\n")).is_success());
+    assert!(!promtool.run(Path::new("."), &["check", "rules", "no-such.yml"]).is_success());
+}
+
+#[test]
+fn prometheus_answers_queries_and_ends_with_its_handle() {
+    let Some(prometheus) = Prometheus::start("scrape_configs: []\n") else { return };
+    let answer = prometheus.query("vector(6) * 7").unwrap();
+    assert!(answer.contains("\"42\""), "{answer}");
+    assert!(prometheus.query("vector(").unwrap_err().contains("400"));
+    let log = prometheus.log();
+    let (_, address) = log.split_once("msg=\"Listening on\" address=").unwrap();
+    let address = address.split_whitespace().next().unwrap().to_owned();
+    drop(prometheus);
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn a_prometheus_that_does_not_start_says_why() {
+    if promtool().is_none() {
+        return;
+    }
+    let panic = std::panic::catch_unwind(|| Prometheus::start("no_such_key: 1\n")).unwrap_err();
+    let words = panic.downcast_ref::<String>().unwrap();
+    assert!(words.contains("no_such_key"), "{words}");
+}
+
+#[test]
+fn systemd_analyze_reads_a_unit() {
+    let Some(analyze) = systemd_analyze() else { return };
+    assert!(analyze.command().args(["timespan", "12min"]).output().unwrap().status.success());
 }

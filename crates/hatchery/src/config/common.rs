@@ -141,11 +141,7 @@ const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Common> {
     let identity = identity(reader, surroundings);
-    let listen = Listen {
-        address: reader.filled(&keys::HTTP_ADDR),
-        port: port(reader, &keys::HTTP_PORT),
-        forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
-    };
+    let listen = listen(reader);
     let api = api(reader, surroundings);
     let cdn = Cdn {
         url: reader.filled(&keys::CDN_URL),
@@ -163,6 +159,14 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Opti
     reader.integer(&keys::LOG_CRITICAL);
     reader.integer(&keys::LOG_WARNING);
     Some(Common { identity: identity?, listen, api: api?, cdn, counts, region, workers, poll_v2 })
+}
+
+pub(super) fn listen(reader: &Reader<'_>) -> Listen {
+    Listen {
+        address: reader.filled(&keys::HTTP_ADDR),
+        port: port(reader, &keys::HTTP_PORT),
+        forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
+    }
 }
 
 fn identity(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Identity> {

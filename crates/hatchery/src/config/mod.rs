@@ -18,7 +18,7 @@ mod sample;
 mod sizing;
 mod source;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 mod vsphere;
 
@@ -78,6 +78,29 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
+/// `[hatchery.vsphere]` with the environment over it.
+fn section(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> Option<Table> {
+    let section = file.table("hatchery").and_then(|hatchery| hatchery.table("vsphere"));
+    if section.is_none() {
+        problems.problem(ROOT, None, "is missing: the file has no such section");
+    }
+    let mut section = section?.clone();
+    form::override_from_environment(&mut section, surroundings);
+    Some(section)
+}
+
+impl Listen {
+    /// Reads only where a hatchery listens, for those who want to ask it and may not read its secrets. What else may be wrong with the file
+    /// does not matter to them.
+    pub fn load(text: &str, surroundings: &dyn Surroundings) -> Result<Self, Invalid> {
+        let problems = Problems::default();
+        let section =
+            Table::parse(text, &problems).and_then(|file| section(&file, surroundings, &problems));
+        let listen = section.map(|section| common::listen(&Reader::root(&section, &problems)));
+        Ok(problems.settle(listen)?.0)
+    }
+}
+
 impl Config {
     /// Reads the text of a file, with the environment over it.
     pub fn load(text: &str, surroundings: &dyn Surroundings) -> Result<Loaded, Invalid> {
@@ -90,12 +113,7 @@ impl Config {
 
     fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> Option<Self> {
         let log = log::read(file, surroundings, problems);
-        let section = file.table("hatchery").and_then(|hatchery| hatchery.table("vsphere"));
-        if section.is_none() {
-            problems.problem(ROOT, None, "is missing: the file has no such section");
-        }
-        let mut section = section?.clone();
-        form::override_from_environment(&mut section, surroundings);
+        let section = section(file, surroundings, problems)?;
         form::check(&section, problems);
         let reader = Reader::root(&section, problems);
         let vcenter = vsphere::vcenter(&reader, surroundings);

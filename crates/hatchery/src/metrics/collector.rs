@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelValue, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
@@ -68,16 +68,16 @@ impl Collector for CycleCollector {
             let gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(value).encode(gauge)?;
         }
-        Ok(())
+        cycle.levels.encode(&mut encoder, cycle.addresses.is_some())
     }
 }
 
 /// Several series of one gauge; nothing at all if there are none.
-fn family<V: prometheus_client::encoding::EncodeLabelValue>(
+pub(super) fn family<const LABELS: usize, V: EncodeLabelValue>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    rows: impl Iterator<Item = ([(&'static str, V); 2], u64)>,
+    rows: impl Iterator<Item = ([(&'static str, V); LABELS], u64)>,
 ) -> fmt::Result {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use roost_fleet::{AddressPlan, Power};
 
+use super::levels::Levels;
 use crate::annotation::Annotation;
 use crate::names::VmName;
 use crate::pool::{Pool, PoolStatus};
@@ -40,6 +41,7 @@ pub struct CycleFacts<'a> {
     /// Seconds since the oldest job that waits was queued.
     pub oldest_waiting_secs: Option<u64>,
     pub waiting_jobs: u64,
+    pub levels: &'a Levels,
 }
 
 /// The resource pool's own account.
@@ -87,6 +89,7 @@ pub struct Cycle {
     pub(super) spares: Vec<PoolStanding>,
     pub(super) oldest_waiting_secs: Option<u64>,
     pub(super) waiting_jobs: u64,
+    pub(super) levels: Levels,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -119,6 +122,7 @@ impl Cycle {
             spares: facts.spares.to_vec(),
             oldest_waiting_secs: facts.oldest_waiting_secs,
             waiting_jobs: facts.waiting_jobs,
+            levels: facts.levels.clone(),
             ..Self::default()
         };
         cycle.totals.spares_in_flight = facts.spares_in_flight;

@@ -8,6 +8,7 @@ mod collector;
 mod counters;
 mod cycle;
 mod http;
+mod levels;
 mod own;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde::Serialize;
 pub use counters::{Counted, Counters};
 pub use cycle::{AddressTally, Cycle, CycleFacts, PoolReading, VmRow, WorkerRow};
 pub use http::HttpMetrics;
+pub use levels::{Levels, Links};
 pub use own::{OwnMetrics, Start};
 
 use self::collector::CycleCollector;

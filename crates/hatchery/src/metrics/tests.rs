@@ -3,7 +3,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use roost_cds::{WorkerStatus, v1};
-use roost_fleet::{AddressFile, AddressPlan, Decided, Ended, Phase, PhaseHook as _, Power};
+use roost_fleet::{
+    AddressCounts, AddressFile, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits, Phase,
+    PhaseHook as _, Power,
+};
 use roost_vim::{Hooks as _, LoginOutcome};
 
 use super::*;
@@ -44,10 +47,23 @@ fn standing() -> PoolStanding {
     PoolStanding { kind, wanted: 5, ready: 2, coming: 1, waiting: None }
 }
 
+fn levels() -> Levels {
+    let by_vms = Amounts { workers: 1, cpus: 8, memory_mb: 16_384, ..Amounts::default() };
+    let promised = Amounts { workers: 1, pending: 1, cpus: 2, memory_mb: 4096, ..Amounts::default() };
+    let addresses = AddressCounts { total: 6, used: 4, promised: 1, resting: 1, free: 0 };
+    Levels {
+        links: Links { vcenter: true, inventory: false, cds_v1: None, cds_v2: Some(true) },
+        taken: LedgerUse { by_vms, promised, reservations: 1, addresses },
+        limits: Limits { workers: Limit::At(10), cpus: Limit::At(64), ..Limits::default() },
+        failing: vec![(SpareModel::V2("debian12".into()), 3)],
+    }
+}
+
 fn facts<'a>(
     plan: &'a AddressPlan,
     pool: Option<&'a Pool>,
     spares: &'a [PoolStanding],
+    levels: &'a Levels,
 ) -> CycleFacts<'a> {
     CycleFacts {
         hatchery: "h1",
@@ -58,6 +74,7 @@ fn facts<'a>(
         spares,
         oldest_waiting_secs: Some(42),
         waiting_jobs: 3,
+        levels,
     }
 }
 
@@ -79,7 +96,7 @@ fn small_fleet() -> Cycle {
     let views =
         Views { vms: Listed::Whole(started), v1: Listed::Whole(&workers), v2: Listed::NotSpoken };
     let pool = Pool::join(&views).unwrap();
-    let (plan, spares) = (plan(), [standing()]);
+    let (plan, spares, levels) = (plan(), [standing()], levels());
     let facts = CycleFacts {
         resource_pool: Some(PoolReading {
             cpu_max_mhz: Some(48_000),
@@ -89,7 +106,7 @@ fn small_fleet() -> Cycle {
             memory_usage_bytes: Some(1 << 35),
             memory_unreserved_bytes: Some(1 << 36),
         }),
-        ..facts(&plan, Some(&pool), &spares)
+        ..facts(&plan, Some(&pool), &spares, &levels)
     };
     Cycle::collect(
         [
@@ -184,6 +201,9 @@ fn w33_a_cycle_replaces_the_one_before_and_workers_that_are_gone_are_gone() {
     assert!(!text.contains("vsphere_ip_"), "no range, no gauge");
     assert!(!text.contains("resource_pool"), "unreadable, so left out");
     assert!(!text.contains("pending_workers"), "not countable, so left out");
+    assert!(!text.contains("hatchery_addresses"), "no range, no addresses");
+    assert!(!text.contains("template_failures"), "none fails");
+    assert!(text.contains(r#"link="vcenter"} 0"#), "nothing was heard yet: {text}");
 }
 
 #[test]
@@ -193,8 +213,9 @@ fn two_hundred_workers_among_ten_thousand_vms_stay_within_the_budget_of_series()
     let names: Vec<String> = (0..200).map(|number| format!("worker-{number}")).collect();
     let workers = names.iter().map(|name| vm(name, Some(&annotation), Power::On));
     let strangers = std::iter::repeat_n(vm("by-hand", None, Power::On), 9_800);
-    let (plan, spares) = (plan(), vec![standing(); 20]);
-    metrics.replace(Cycle::collect(workers.chain(strangers), facts(&plan, None, &spares)));
+    let (plan, spares, levels) = (plan(), vec![standing(); 20], levels());
+    let facts = facts(&plan, None, &spares, &levels);
+    metrics.replace(Cycle::collect(workers.chain(strangers), facts));
     for phase in Phase::ALL {
         metrics.own.ended(*phase, Ended::Done, Duration::from_secs(1));
         metrics.own.ended(*phase, Ended::Failed, Duration::from_secs(1));

@@ -210,6 +210,10 @@ fn by_power(
         (true, true) => Verdict::Delete(Reason::PoweredOff),
         (true, false) => expire(later(start, lifetimes.finished_grace), Reason::Finished, now),
         (false, true) => expire(later(start, lifetimes.worker), Reason::TooOld, now),
+        // Whether it is missing from the workers or not, it has had its time: that needs no list, which may be empty for good reason.
+        (false, false) if now >= later(start, lifetimes.worker.max(lifetimes.registration)) => {
+            Verdict::Delete(Reason::TooOld)
+        }
         (false, false) => {
             expire(later(start, lifetimes.registration), Reason::NeverRegistered, now)
         }

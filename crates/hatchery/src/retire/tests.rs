@@ -80,6 +80,13 @@ fn d21_row_by_row() {
             10,
             Verdict::Delete(Reason::NeverRegistered),
         ),
+        (
+            "on, unregistered: after workerTTL no list is needed",
+            On,
+            WorkerSeen::Absent,
+            120,
+            Verdict::Delete(Reason::TooOld),
+        ),
         ("suspended is not off", Suspended, registered(), 1, until(120, Reason::TooOld)),
     ] {
         let annotation = worker();

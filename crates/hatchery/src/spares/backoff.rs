@@ -43,6 +43,11 @@ impl Backoffs {
         Some((failing.until, failing.times))
     }
 
+    /// Those that failed and have not succeeded since, with how often in a row.
+    pub fn failing(&self) -> impl Iterator<Item = (&SpareModel, u32)> {
+        self.failing.iter().map(|(model, failing)| (model, failing.times))
+    }
+
     /// Forgets templates that no pool asks for any more.
     pub fn retain(&mut self, is_asked_for: impl Fn(&SpareModel) -> bool) {
         self.failing.retain(|model, _| is_asked_for(model));

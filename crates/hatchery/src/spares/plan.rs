@@ -68,6 +68,10 @@ pub enum Waiting {
         limit: u32,
     },
     NoAddress,
+    /// A limit leaves no room for one more.
+    NoRoom {
+        why: String,
+    },
 }
 
 impl fmt::Display for Waiting {
@@ -81,6 +85,7 @@ impl fmt::Display for Waiting {
                 write!(f, "{limit} are being made, which is workerProvisioningPoolSize")
             }
             Self::NoAddress => f.write_str("there is no free address"),
+            Self::NoRoom { why } => f.write_str(why),
         }
     }
 }

@@ -39,6 +39,11 @@ impl Program {
         Self { environment, ..self }
     }
 
+    /// Whether a guest would be asked to start it at all, so that what is wrong with it is known before there is a guest.
+    pub fn check(&self) -> Result<(), EnvironmentError> {
+        self.to_wire("").map(drop)
+    }
+
     pub(super) fn to_wire(&self, user: &str) -> Result<GuestProgramSpec, EnvironmentError> {
         let bytes = self.arguments.0.len();
         if bytes > MOST_ARGUMENT_BYTES {

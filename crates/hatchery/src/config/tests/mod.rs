@@ -67,7 +67,7 @@ pub(super) fn load(text: &str) -> Loaded {
     Config::load(text, &Pretend::default()).unwrap_or_else(|invalid| panic!("{invalid}"))
 }
 
-pub(super) fn config(vsphere: &str, rest: &str) -> Config {
+pub(crate) fn config(vsphere: &str, rest: &str) -> Config {
     let loaded = load(&file(vsphere, rest));
     assert_eq!(loaded.warnings, [], "{vsphere}{rest}");
     loaded.config

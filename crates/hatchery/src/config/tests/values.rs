@@ -55,6 +55,18 @@ fn the_file_of_the_reference_is_read() {
 }
 
 #[test]
+fn where_it_listens_can_be_known_without_its_secrets() {
+    let text = "[hatchery.vsphere]\npasswordFile = '/root/only'\nunknown = 1\n[hatchery.vsphere.commonConfiguration.HTTP]\naddr = '10.0.0.7'\nport = 8086";
+    let listen = Listen::load(text, &Pretend::default()).unwrap();
+    assert_eq!((listen.address.as_deref(), listen.port), (Some("10.0.0.7"), 8086));
+    let variable = "CDS_HATCHERY_VSPHERE_COMMONCONFIGURATION_HTTP_PORT";
+    let listen = Listen::load(text, &Pretend::default().variable(variable, "9000")).unwrap();
+    assert_eq!(listen.port, 9000);
+    assert!(Listen::load("[log]", &Pretend::default()).is_err());
+    assert!(Listen::load(&text.replace("8086", "-1"), &Pretend::default()).is_err());
+}
+
+#[test]
 fn what_is_left_out_has_the_documented_default() {
     let config = config("", "");
     assert_eq!(config.identity.os_arch, ["linux/amd64"]);

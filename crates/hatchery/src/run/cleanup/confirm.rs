@@ -1,0 +1,100 @@
+//! Workers that never came. That a worker is not in a list may be the list's fault, so CDS is asked about the very job that the VM is for.
+//!
+//! When CDS says that the job has no worker of that VM, the VM is given up: it is marked, as after any other start that failed. When CDS
+//! knows nothing of the job either, its absence from a list with others in it counts (the guard sees to how many at a time), and if the list is
+//! empty, the time that it had.
+
+use std::sync::Arc;
+
+use roost_cds::{CallError, JobId, JobStatus};
+use roost_fleet::{Basis, Decided, Draft, Subject, Vm};
+
+use super::fate::{Fate, fates};
+use crate::retire::Reason;
+use crate::run::chain::Chain;
+use crate::run::holding::own_annotation;
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+
+/// At one look, so that many such VMs do not become a burst of calls. The rest is asked about at the next.
+const AT_ONCE: usize = 20;
+
+/// What CDS says of the job that a VM is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// It is over, or has no worker, or another.
+    NotAtWork {
+        is_over: bool,
+    },
+    /// There is no such job, or none that the VM is for.
+    Nothing,
+    MayBeAtWork,
+}
+
+/// Asks CDS about VMs whose workers never came, and gives up those that surely have none.
+pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
+    let now = nest.now();
+    let Ok(lists) = nest.workers.believed(now) else { return };
+    let judged = fates(nest, &nest.mirror.snapshot(), now).into_iter();
+    let absent = judged.filter(|fate| fate.reason().map(Reason::basis) == Some(Basis::Absent));
+    let absent: Vec<Fate> = absent.take(AT_ONCE).collect();
+    nest.deletions.keep_absent(|vm| absent.iter().any(|fate| fate.vm.id == *vm));
+    for fate in absent {
+        let vm = &fate.vm;
+        match nest.ask_about(vm).await {
+            Ok(Word::NotAtWork { is_over }) => give_up(nest, tasks, &fate, is_over),
+            Ok(Word::Nothing) if lists.len() == 0 => {
+                nest.deletions.note_absent(&vm.id, nest.now());
+            }
+            Ok(Word::Nothing | Word::MayBeAtWork) => {}
+            Err(error) => tracing::warn!(
+                vm = %vm.id,
+                "CDS could not be asked about the job of {}: {}",
+                vm.name,
+                Chain(&error)
+            ),
+        }
+    }
+}
+
+impl Nest {
+    async fn ask_about(&self, vm: &Vm) -> Result<Word, CallError> {
+        let job = own_annotation(vm, self.hatchery()).and_then(|annotation| annotation.job());
+        let (answer, is_its) = match (job, self.cds.v1(), self.cds.v2()) {
+            // Whoever is at work on it may be this one: V1 does not say.
+            (Some(JobId::V1(number)), Some(client), _) => {
+                (client.job(number).await.map(|job| job.status), true)
+            }
+            (Some(JobId::V2(id)), _, Some(client)) => match client.job(&id).await {
+                Ok(info) => (Ok(info.run_job.status), *info.run_job.worker_name == *vm.name),
+                Err(error) => (Err(error), true),
+            },
+            (Some(_), ..) => return Ok(Word::MayBeAtWork),
+            (None, ..) => return Ok(Word::Nothing),
+        };
+        match answer {
+            Ok(JobStatus::Building) if is_its => Ok(Word::MayBeAtWork),
+            Ok(status) => Ok(Word::NotAtWork { is_over: status.is_final() }),
+            Err(error) if error.is_gone() => Ok(Word::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Marks the VM. A job that is over was done, and only its VM stayed on.
+fn give_up(nest: &Arc<Nest>, tasks: &Tasks, fate: &Fate, is_over: bool) {
+    let Some((reason, at_work)) = fate.reason().zip(nest.at_work(&fate.vm.id)) else { return };
+    let (why, label, vm) = (reason.to_string(), reason.as_str(), Arc::clone(&fate.vm));
+    let nest = Arc::clone(nest);
+    tasks.errand("giving-up", async move {
+        if let Err(error) = nest.mark_claimed(&vm.id, &why).await {
+            tracing::warn!(vm = %vm.id, "a VM is not marked for deletion: {}", Chain(&error));
+        } else if let Some(job) = vm.job().filter(|_| !is_over) {
+            let subject = Subject::Request(Arc::clone(job));
+            let words = format!("{}: {why}", vm.name);
+            nest.decide(Draft::new(subject, Decided::Failed, words).vm(&vm.id), label);
+        }
+        drop(at_work);
+        nest.signals.cleanup.notify_one();
+    });
+}

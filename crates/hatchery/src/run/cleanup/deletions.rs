@@ -1,0 +1,141 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_fleet::{Candidate, Evidence, Freeze, Guard, GuardRules, Power, Resume, Verdict, VmId};
+
+use crate::retire::{EventTimes, Reason};
+use crate::run::desk::lock;
+use crate::run::nest::Nest;
+use crate::time::{elapsed, later};
+
+/// After the first failure to delete a VM; doubled by each that follows.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_mins(10);
+/// What CDS said is believed for this long. It is asked again at every look.
+const ABSENT_FOR: Duration = Duration::from_mins(1);
+
+/// What is known about deletions beside the VMs themselves. All of it may be lost: VMs say what they are, and are then looked at anew.
+#[derive(Debug)]
+pub(crate) struct Deletions {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    guard: Guard,
+    under_way: BTreeMap<VmId, Reason>,
+    failed: BTreeMap<VmId, Failed>,
+    /// With the power that the VM had when its events were read.
+    events: BTreeMap<VmId, (Power, EventTimes)>,
+    /// VMs of whose worker and job CDS knew nothing, and when it was asked.
+    absent: BTreeMap<VmId, Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failed {
+    times: u32,
+    until: Timestamp,
+}
+
+impl Deletions {
+    pub(crate) fn new(hatchery: &str) -> Self {
+        let state = State {
+            guard: Guard::new(hatchery, GuardRules::default()),
+            under_way: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            events: BTreeMap::new(),
+            absent: BTreeMap::new(),
+        };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Why nothing is deleted until a person has looked.
+    pub(crate) fn frozen(&self) -> Option<Freeze> {
+        lock(&self.state).guard.frozen().cloned()
+    }
+
+    /// VMs that are being deleted at this moment, each with why.
+    pub(crate) fn under_way(&self) -> BTreeMap<VmId, Reason> {
+        lock(&self.state).under_way.clone()
+    }
+
+    pub(super) fn resume(&self, found: Resume) -> Option<Freeze> {
+        lock(&self.state).guard.resume(found)
+    }
+
+    pub(super) fn consider(
+        &self,
+        candidates: &[Candidate],
+        evidence: Evidence<'_>,
+        now: Timestamp,
+    ) -> Vec<Verdict> {
+        let mut state = lock(&self.state);
+        let is_candidate = |vm: &VmId| candidates.iter().any(|candidate| candidate.vm == *vm);
+        state.failed.retain(|vm, _| is_candidate(vm));
+        state.guard.consider(candidates, evidence, now)
+    }
+
+    /// Until when a VM is left alone that could not be deleted.
+    pub(super) fn left_alone(&self, vm: &VmId, now: Timestamp) -> Option<Timestamp> {
+        let state = lock(&self.state);
+        state.failed.get(vm).map(|failed| failed.until).filter(|until| *until > now)
+    }
+
+    /// Returns until when the VM is left alone.
+    pub(super) fn failed(&self, vm: &VmId, now: Timestamp) -> Timestamp {
+        let mut state = lock(&self.state);
+        let times = state.failed.get(vm).map_or(0, |failed| failed.times);
+        let pause = FIRST_PAUSE.saturating_mul(1 << times.min(8)).min(LONGEST_PAUSE);
+        let until = later(now, pause);
+        state.failed.insert(vm.clone(), Failed { times: times.saturating_add(1), until });
+        until
+    }
+
+    pub(super) fn events_of(&self, vm: &VmId, power: Power) -> Option<EventTimes> {
+        let state = lock(&self.state);
+        state.events.get(vm).filter(|(at, _)| *at == power).map(|(_, times)| *times)
+    }
+
+    pub(super) fn keep_events(&self, vm: &VmId, power: Power, times: EventTimes) {
+        lock(&self.state).events.insert(vm.clone(), (power, times));
+    }
+
+    pub(super) fn forget_events(&self, is_gone: impl Fn(&VmId) -> bool) {
+        lock(&self.state).events.retain(|vm, _| !is_gone(vm));
+    }
+
+    /// CDS knew nothing of the VM's worker, nor of its job.
+    pub(super) fn note_absent(&self, vm: &VmId, at: Timestamp) {
+        lock(&self.state).absent.insert(vm.clone(), at);
+    }
+
+    pub(super) fn is_surely_absent(&self, vm: &VmId, now: Timestamp) -> bool {
+        lock(&self.state).absent.get(vm).is_some_and(|at| elapsed(*at, now) < ABSENT_FOR)
+    }
+
+    pub(super) fn keep_absent(&self, is_absent: impl Fn(&VmId) -> bool) {
+        lock(&self.state).absent.retain(|vm, _| is_absent(vm));
+    }
+}
+
+/// A VM that is being deleted, until this is dropped.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    nest: Arc<Nest>,
+    vm: VmId,
+}
+
+impl UnderWay {
+    pub(super) fn begin(nest: &Arc<Nest>, vm: &VmId, reason: &Reason) -> Self {
+        lock(&nest.deletions.state).under_way.insert(vm.clone(), reason.clone());
+        Self { nest: Arc::clone(nest), vm: vm.clone() }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        lock(&self.nest.deletions.state).under_way.remove(&self.vm);
+    }
+}

@@ -1,0 +1,64 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_fleet::{Connection, Snapshot, Vm};
+
+use crate::retire::{Aftermath, Events, Reason, Subject, Verdict, WorkerSeen, aftermath, judge};
+use crate::run::holding::own_annotation;
+use crate::run::nest::Nest;
+use crate::run::workers::WorkerLists;
+
+/// What becomes of a VM of ours, as far as it alone is concerned.
+#[derive(Debug, Clone)]
+pub(crate) struct Fate {
+    pub(crate) vm: Arc<Vm>,
+    pub(crate) verdict: Verdict,
+    /// What is owed to CDS once it is gone.
+    pub(super) aftermath: Aftermath,
+}
+
+/// The fate of each VM of ours, templates included, by what is known at this moment. Makes no call.
+pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fate> {
+    let lists = nest.workers.believed(now).ok();
+    let workers = lists.as_deref().map(WorkerLists::by_name);
+    let going = nest.deletions.under_way();
+    let desk = nest.desk();
+    let judged = snapshot.owned_by(nest.hatchery()).filter_map(|vm| {
+        let annotation = own_annotation(vm, nest.hatchery())?;
+        let worker = match workers.as_ref().map(|workers| workers.get(&*vm.name)) {
+            None => WorkerSeen::Unknown,
+            Some(None) => WorkerSeen::Absent,
+            Some(Some((status, job))) => {
+                WorkerSeen::Registered { status: *status, job: job.clone() }
+            }
+        };
+        let known = nest.deletions.events_of(&vm.id, vm.power);
+        let subject = Subject {
+            name: &vm.name,
+            annotation,
+            is_template: vm.template,
+            power: vm.power,
+            is_connected: vm.connection == Connection::Connected,
+            worker,
+            created: vm.created,
+            is_busy: desk.is_busy(&vm.id),
+            events: known.map_or(Events::NotAsked, Events::Known),
+        };
+        // One that is being deleted stays what it was: it would be busy, or off, because of that.
+        let verdict = match going.get(&vm.id) {
+            Some(reason) => Verdict::Delete(reason.clone()),
+            None => judge(&subject, nest.hatchery(), &nest.config.lifetimes, now),
+        };
+        Some(Fate { vm: Arc::clone(vm), verdict, aftermath: aftermath(&subject) })
+    });
+    judged.collect()
+}
+
+impl Fate {
+    pub(super) fn reason(&self) -> Option<&Reason> {
+        match &self.verdict {
+            Verdict::Delete(reason) => Some(reason),
+            Verdict::Keep(_) | Verdict::Until(..) | Verdict::AskEvents => None,
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One look at all VMs of ours: judged, held against the guard, and what may go sent on its way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_fleet::{Basis, Candidate, Draft, Evidence, Outcome, Subject, Verdict, VmId};
+
+use super::delete::{Deletion, delete};
+use super::deletions::UnderWay;
+use super::fate::{Fate, fates};
+use crate::retire;
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+use crate::time::elapsed;
+
+/// What was seen once is looked at again after this long: time for both sides to say something newer.
+const SOON: Duration = Duration::from_secs(10);
+/// A server deletes some eight VMs at a time; the rest would only wait there instead of here.
+const AT_ONCE: usize = 16;
+
+/// Returns when to look again at the latest.
+pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
+    let now = nest.now();
+    // How fresh the views are is asked first: what is then judged is as fresh or fresher.
+    let demand = nest.workers.freshness();
+    let snapshot = nest.mirror.snapshot();
+    let fates = fates(nest, &snapshot, now);
+    let leaving = fates.iter().filter_map(|fate| Some((fate, candidate(nest, fate, now)?)));
+    let leaving: Vec<(&Fate, Candidate)> = leaving.collect();
+    let candidates: Vec<Candidate> = leaving.iter().map(|(_, each)| each.clone()).collect();
+    let evidence = Evidence {
+        inventory: snapshot.freshness(),
+        demand: &demand,
+        own_vms: fates.iter().filter(|fate| !fate.vm.template).count(),
+    };
+    let verdicts = nest.deletions.consider(&candidates, evidence, now);
+    nest.metrics.own.deletion_is_frozen(nest.deletions.frozen().is_some());
+    let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
+    let mut room = AT_ONCE.saturating_sub(nest.deletions.under_way().len());
+    for ((fate, _), verdict) in leaving.iter().zip(&verdicts) {
+        let wait = if verdict.is_delete() {
+            begin(nest, tasks, fate, verdict, &mut room, now)
+        } else {
+            note_kept(nest, verdict);
+            wait_of(verdict, now)
+        };
+        again = again.min(wait.unwrap_or(Duration::MAX));
+    }
+    // A time that is just reached is not yet over by the clock's own grain.
+    again.max(Duration::from_millis(10)).min(nest.config.lifetimes.cleanup_interval)
+}
+
+fn candidate(nest: &Nest, fate: &Fate, now: Timestamp) -> Option<Candidate> {
+    let reason = fate.reason()?;
+    let basis = match reason.basis() {
+        // An empty list says nothing of anybody. But its time is over, and CDS does not know its job either.
+        Basis::Absent if nest.deletions.is_surely_absent(&fate.vm.id, now) => Basis::Expired,
+        basis => basis,
+    };
+    Some(Candidate {
+        vm: fate.vm.id.clone(),
+        name: Arc::clone(&fate.vm.name),
+        owner: fate.vm.owner().cloned(),
+        basis,
+        why: reason.to_string().into(),
+    })
+}
+
+/// When the first VM that may stay for a time has stayed for it.
+fn next_expiry(fates: &[Fate], now: Timestamp) -> Option<Duration> {
+    let times = fates.iter().filter_map(|fate| match &fate.verdict {
+        retire::Verdict::Until(at, _) => Some(elapsed(now, *at)),
+        // Events that could not be read are asked for again at the next tick.
+        retire::Verdict::AskEvents | retire::Verdict::Keep(_) | retire::Verdict::Delete(_) => None,
+    });
+    times.min()
+}
+
+/// Begins a deletion, unless it is under way, failed lately, or many are. Returns when to look at it again.
+fn begin(
+    nest: &Arc<Nest>,
+    tasks: &Tasks,
+    fate: &Fate,
+    verdict: &Verdict,
+    room: &mut usize,
+    now: Timestamp,
+) -> Option<Duration> {
+    let vm: &VmId = &fate.vm.id;
+    let reason = fate.reason()?;
+    if nest.deletions.under_way().contains_key(vm) {
+        return None;
+    }
+    if let Some(until) = nest.deletions.left_alone(vm, now) {
+        return Some(elapsed(now, until));
+    }
+    let Some(left) = room.checked_sub(1) else { return Some(SOON) };
+    let Some(at_work) = nest.at_work(vm) else { return Some(SOON) };
+    *room = left;
+    let deletion = Deletion {
+        under_way: UnderWay::begin(nest, vm, reason),
+        at_work,
+        vm: Arc::clone(&fate.vm),
+        reason: reason.clone(),
+        aftermath: fate.aftermath.clone(),
+        record: Draft::from(verdict),
+    };
+    let nest = Arc::clone(nest);
+    tasks.errand("deletion", async move { delete(&nest, deletion).await });
+    None
+}
+
+fn wait_of(verdict: &Verdict, now: Timestamp) -> Option<Duration> {
+    match verdict.outcome {
+        Outcome::Wait { until: Some(until) } => Some(elapsed(now, until).max(SOON)),
+        Outcome::Wait { until: None } | Outcome::Refused => Some(SOON),
+        // The person who looks at it rings.
+        Outcome::Frozen | Outcome::Delete => None,
+    }
+}
+
+/// Records why a VM stays that should go, if that is news. That it must be seen a second time is none.
+fn note_kept(nest: &Nest, verdict: &Verdict) {
+    if verdict.outcome == (Outcome::Wait { until: None }) {
+        return;
+    }
+    let draft = Draft::from(verdict);
+    let before = nest.journal.latest(&Subject::Vm(verdict.vm.clone()));
+    if before.is_none_or(|before| !draft.says_the_same(&before)) {
+        nest.decide(draft, verdict.bound_by().map_or("guard", |gate| gate.name));
+    }
+}

@@ -1,0 +1,81 @@
+//! Workers that CDS believes in and that have no VM any more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_cds::CallError;
+use roost_fleet::{Decided, Draft, Subject};
+use tokio::time::sleep;
+
+use super::aftermath::give_back;
+use crate::pool::{Consistency, Correction, Pool};
+use crate::run::chain::Chain;
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+
+const INTERVAL: Duration = Duration::from_secs(20);
+
+/// Corrects CDS about workers whose VM is gone, on whole views only (W3, W28).
+pub(in crate::run) async fn keep_right(nest: Arc<Nest>, _tasks: Arc<Tasks>) {
+    nest.opened().await;
+    let (mut consistency, mut given_back) = (Consistency::default(), BTreeSet::new());
+    loop {
+        sleep(INTERVAL).await;
+        let now = nest.now();
+        if let Ok(pool) = nest.join_workers(&nest.mirror.snapshot(), now) {
+            let corrections = consistency.observe(&pool, now);
+            given_back.retain(|name: &String| pool.get(name).is_some());
+            for correction in corrections {
+                correct(&nest, &pool, &correction, &mut given_back).await;
+            }
+        }
+    }
+}
+
+async fn correct(
+    nest: &Nest,
+    pool: &Pool,
+    correction: &Correction,
+    given_back: &mut BTreeSet<String>,
+) {
+    let (Correction::Disable { name, .. } | Correction::Release { name, .. }) = correction;
+    // A VM of that name whose annotation cannot be read is a VM all the same.
+    if nest.mirror.snapshot().named(name).next().is_some() {
+        return;
+    }
+    let done: Result<(), CallError> = async {
+        match correction {
+            Correction::Disable { name, id } => {
+                let Some(client) = nest.cds.v1() else { return Ok(()) };
+                client.disable_worker(id).await?;
+                note_disabled(nest, pool, name);
+            }
+            Correction::Release { name, job } => {
+                if given_back.contains(name) {
+                    return Ok(());
+                }
+                let why = format!("worker {name} has no VM any more");
+                if give_back(nest, job, name, &why).await? {
+                    given_back.insert(name.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+    .await;
+    match done {
+        Err(error) if !error.is_gone() => {
+            tracing::warn!(worker = name, "setting CDS right failed: {}", Chain(&error));
+        }
+        _ => {}
+    }
+}
+
+fn note_disabled(nest: &Nest, pool: &Pool, name: &str) {
+    let registered = pool.get(name).and_then(|worker| worker.registered.as_ref());
+    let job = registered.and_then(|registered| registered.job.as_ref());
+    let request = job.map_or_else(|| format!("worker {name}"), ToString::to_string);
+    let words = format!("worker {name} has no VM any more and was disabled");
+    nest.decide(Draft::new(Subject::Request(request.into()), Decided::Failed, words), "vm-gone");
+}

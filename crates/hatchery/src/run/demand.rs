@@ -1,0 +1,415 @@
+//! From a word of the queue to an order: what waits is asked about once, weighed at every change, and carried out when everything is reserved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_cds::{
+    CallError, JobHint, JobId, Protocol, QueueSettings, QueueWatch, v1, v2,
+};
+use roost_fleet::{Decided, Draft, Gate, NextLook, Subject};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::chain::Chain;
+use super::desk::Desk;
+use super::jobs::Served;
+use super::nest::Nest;
+use super::order::{Order, Outcome};
+use super::spare_view::spares;
+use super::spawn;
+use super::tasks::Tasks;
+use crate::attempts::{Exhausted, failure_message};
+use crate::job::{Job, ModelRequest};
+use crate::metrics::Counted;
+use crate::model::WorkerModel;
+use crate::names::NamePrefix;
+use crate::plan::{Candidate, Choice, Facts, Turn, turn};
+use crate::refusal::Refusal;
+use crate::time::{elapsed, later};
+
+/// Two passes are at least this far apart, so that a burst of changes is one pass.
+const BETWEEN: Duration = Duration::from_millis(10);
+/// Without any change it is still looked from time to time: promises expire, readings grow old.
+const AT_LEAST: Duration = Duration::from_secs(15);
+/// After CDS could not say whether the job is ours.
+const PUT_OFF: Duration = Duration::from_secs(10);
+/// The same refusal is written again after this long.
+const REPEATED: Duration = Duration::from_secs(20);
+
+pub(super) async fn listen_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    let Some(client) = nest.cds.v1().cloned() else { return };
+    let watch = QueueWatch::v1(client, QueueSettings::default(), Arc::clone(&nest.clock));
+    listen(nest, tasks, watch, Protocol::V1).await;
+}
+
+pub(super) async fn listen_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    let Some(client) = nest.cds.v2().cloned() else { return };
+    let watch = QueueWatch::v2(client, QueueSettings::default(), Arc::clone(&nest.clock));
+    listen(nest, tasks, watch, Protocol::V2).await;
+}
+
+async fn listen(nest: Arc<Nest>, tasks: Arc<Tasks>, watch: QueueWatch, protocol: Protocol) {
+    nest.opened().await;
+    nest.follow_queue(protocol, watch.health());
+    let (sender, mut hints) = mpsc::channel(64);
+    let hear = async {
+        while let Some(hint) = hints.recv().await {
+            hear(&nest, &tasks, hint);
+        }
+    };
+    tokio::join!(watch.run(sender), hear);
+}
+
+fn hear(nest: &Arc<Nest>, tasks: &Arc<Tasks>, hint: JobHint) {
+    let now = nest.now();
+    let counters = &nest.metrics.counters;
+    let mut desk = nest.desk();
+    let named: Vec<JobId> = match hint {
+        JobHint::Pushed(id) => {
+            counters.count(Counted::JobsWebsocket);
+            counters.count(match id.protocol() {
+                Protocol::V1 => Counted::V1JobsReceived,
+                Protocol::V2 => Counted::V2JobsReceived,
+            });
+            vec![id]
+        }
+        JobHint::Polled { protocol, jobs } => {
+            let named: Vec<JobId> = jobs.into_iter().map(|job| job.id).collect();
+            for id in &named {
+                desk.jobs.heard(id, now);
+            }
+            desk.jobs.polled(protocol, now);
+            named
+        }
+    };
+    let new: Vec<JobId> = named.into_iter().filter(|id| desk.jobs.heard(id, now)).collect();
+    drop(desk);
+    for id in new {
+        let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
+        tasks.errand("job-info", async move { ask(&nest, &on, &id).await });
+    }
+}
+
+/// Asks CDS what a named job is.
+async fn ask(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId) {
+    let Ok(_turn) = nest.asking.acquire().await else { return };
+    if !nest.desk().jobs.ask(id) {
+        return;
+    }
+    nest.metrics.counters.count(Counted::Jobs);
+    let answer = look_up(nest, id).await;
+    let mut desk = nest.desk();
+    match answer {
+        Ok(candidate) => {
+            nest.metrics.counters.count(match id.protocol() {
+                Protocol::V1 => Counted::V1JobsQueued,
+                Protocol::V2 => Counted::V2JobsQueued,
+            });
+            desk.jobs.answered(id, candidate);
+            drop(desk);
+            nest.signals.plan.notify_one();
+        }
+        Err(Unknown::Refused(refusal)) => {
+            if refusal.counts_as_attempt() {
+                desk.attempts.count(id, nest.now());
+            }
+            desk.jobs.remove(id);
+            drop(desk);
+            record_refusal(nest, tasks, id, &refusal);
+        }
+        Err(Unknown::Gone) => desk.jobs.remove(id),
+        Err(Unknown::Call(error)) => {
+            desk.jobs.unanswered(id);
+            drop(desk);
+            tracing::warn!(job = %id, "asking CDS about a job failed: {}", Chain(&error));
+        }
+    }
+}
+
+/// Why nothing more is known about a job.
+enum Unknown {
+    Gone,
+    Refused(Refusal),
+    Call(CallError),
+}
+
+impl From<CallError> for Unknown {
+    fn from(error: CallError) -> Self {
+        if error.is_gone() { Self::Gone } else { Self::Call(error) }
+    }
+}
+
+impl From<Refusal> for Unknown {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+async fn look_up(nest: &Nest, id: &JobId) -> Result<Candidate, Unknown> {
+    let job = match id {
+        JobId::V1(number) => {
+            let client: &v1::Client = nest.cds.v1().ok_or(Unknown::Gone)?;
+            Job::from_v1(&client.job(*number).await?)?
+        }
+        JobId::V2(uuid) => {
+            let client: &v2::Client = nest.cds.v2().ok_or(Unknown::Gone)?;
+            Job::from_v2(&client.job(uuid).await?)?
+        }
+    };
+    let model = choose(nest, &job).await?;
+    Ok(Candidate { job: Arc::new(job), model })
+}
+
+/// Which model serves the job, as far as that does not depend on the moment (2.3, step 5; 3.3, step 5).
+pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> {
+    let read = |path: String, model: &v2::Model| match WorkerModel::v2(path, model) {
+        Ok(model) => Choice::Fixed(Arc::new(model)),
+        Err(refusal) => Choice::Refused(refusal),
+    };
+    let path = match &job.model {
+        ModelRequest::Embedded { path, model } => return Ok(read(path.clone(), model)),
+        ModelRequest::Named(_) => return Ok(Choice::AnyV1),
+        ModelRequest::AsCode(path) => path,
+        ModelRequest::Any => match job.default_model(&nest.config.default_models) {
+            None => return Ok(Choice::AnyV1),
+            Some(path) => path,
+        },
+    };
+    let is_default = job.model == ModelRequest::Any;
+    match nest.model_as_code(path).await {
+        Ok(Some(model)) => Ok(read(path.to_string(), &model)),
+        Ok(None) if is_default => Ok(Choice::AnyV1),
+        Ok(None) => Ok(Choice::Refused(Refusal::NoV2Token { model: path.to_string() })),
+        Err(error) if is_default => {
+            tracing::warn!(job = %job.id, "reading the default model {path} failed: {}", Chain(&error));
+            Ok(Choice::AnyV1)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Weighs what waits whenever something has changed, and carries out what may start.
+pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    nest.opened().await;
+    let news = nest.desk().ledger.news();
+    let mut changes = nest.mirror.changes();
+    loop {
+        let (orders, wake) = plan(&nest, &tasks);
+        for order in orders {
+            let (nest, on) = (Arc::clone(&nest), Arc::clone(&tasks));
+            tasks.errand("spawn", async move {
+                Box::pin(carry_out(&nest, &on, order)).await;
+            });
+        }
+        sleep(BETWEEN).await;
+        let awaited = async {
+            tokio::select! {
+                biased;
+                () = nest.signals.plan.notified() => {}
+                () = news.notified() => {}
+                // Only what waits can be helped by a change.
+                _ = changes.changed(), if nest.desk().jobs.waiting().next().is_some() => {}
+            }
+        };
+        let _ = timeout(wake, awaited).await;
+    }
+}
+
+/// One pass over all that waits, in the order of turns. Returns what may start, and when to look again at the latest.
+fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
+    let now = nest.now();
+    let snapshot = nest.mirror.snapshot();
+    let mut orders = Vec::new();
+    let mut told: Vec<(JobId, Turn)> = Vec::new();
+    let mut guard = nest.desk();
+    let desk = &mut *guard;
+    let turns = desk.jobs.turns(now);
+    if turns.is_empty() {
+        return (orders, AT_LEAST);
+    }
+    let views = nest.workers.believed(now);
+    if let Err(why) = views.as_ref().map(|_| ()).map_err(Clone::clone).and_then(|()| whole(nest)) {
+        drop(guard);
+        let gate = Gate::plain("views", false).noting(why);
+        for candidate in turns {
+            let draft = Draft::new(subject(&candidate.job.id), Decided::Deferred, gate.to_string())
+                .gates(vec![gate.clone()])
+                .next_look(NextLook::OnChange);
+            note(nest, &candidate.job.id, draft, "views");
+        }
+        return (orders, AT_LEAST.min(Duration::from_secs(5)));
+    }
+    let models = nest.models.v1();
+    let known = spares(&snapshot, nest.hatchery(), desk, models.as_deref().map(Vec::as_slice), now);
+    let facts = Facts {
+        config: &nest.config,
+        snapshot: &snapshot,
+        models: models.as_deref().map(Vec::as_slice),
+        spares: &known,
+        pool: &nest.pool,
+    };
+    let mut name: Option<Arc<str>> = None;
+    for candidate in turns {
+        let id = candidate.job.id.clone();
+        if name.is_none() {
+            match nest.name(NamePrefix::Worker, desk, &snapshot) {
+                Ok(drawn) => name = Some(drawn.into()),
+                Err(error) => {
+                    tracing::error!("{error}");
+                    break;
+                }
+            }
+        }
+        let Some(worker) = name.clone() else { break };
+        let Desk { ledger, attempts, .. } = desk;
+        match turn(&candidate, facts, ledger, attempts, &worker, now) {
+            Turn::Start { wanted, reservation, attempt } => {
+                name = None;
+                let served = Served {
+                    job: Arc::clone(&candidate.job),
+                    worker: Arc::clone(&worker),
+                    model: wanted.model.display_name(),
+                    flavor: wanted.flavor.as_ref().map(|flavor| flavor.name.clone()),
+                };
+                desk.jobs.begin(&id, served);
+                orders.push(Order {
+                    job: Arc::clone(&candidate.job),
+                    model: wanted.model,
+                    flavor: wanted.flavor,
+                    template: wanted.template,
+                    worker,
+                    reservation,
+                    attempt,
+                    ordered: now,
+                });
+            }
+            other => told.push((id, other)),
+        }
+    }
+    let put_off = desk.jobs.next_time(now).map_or(AT_LEAST, |at| elapsed(now, at));
+    for (id, turn) in &told {
+        if let Turn::Exhausted(_) = turn
+            && matches!(id, JobId::V1(_))
+        {
+            desk.jobs.remove(id);
+        }
+    }
+    drop(guard);
+    if orders.iter().any(|order| order.reservation.spare().is_some()) {
+        nest.signals.spares.notify_one();
+    }
+    for (id, turn) in told {
+        tell(nest, tasks, &id, turn);
+    }
+    (orders, AT_LEAST.min(put_off.max(BETWEEN)))
+}
+
+/// Nothing is begun on an inventory that is not whole.
+fn whole(nest: &Nest) -> Result<(), String> {
+    let freshness = nest.mirror.freshness();
+    if freshness.complete {
+        return Ok(());
+    }
+    Err(match freshness.trouble {
+        Some(trouble) => format!("the inventory is not complete: {trouble}"),
+        None => "the inventory is not complete".to_owned(),
+    })
+}
+
+fn subject(id: &JobId) -> Subject {
+    Subject::Request(id.to_string().into())
+}
+
+/// Records why a job does not start now.
+fn tell(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId, turn: Turn) {
+    match turn {
+        Turn::Start { .. } => {}
+        Turn::Refused(refusal) => record_refusal(nest, tasks, id, &refusal),
+        Turn::NoRoom(refusal) => {
+            let label = refusal.bound_by.as_str();
+            note(nest, id, Draft::from(&refusal), label);
+        }
+        Turn::Exhausted(exhausted) => {
+            let refusal = Refusal::from(exhausted);
+            match id {
+                JobId::V1(number) => {
+                    let (nest, number) = (Arc::clone(nest), *number);
+                    tasks.errand("fail-job", async move { fail(&nest, number, exhausted).await });
+                }
+                JobId::V2(_) => {
+                    let draft = Draft::new(subject(id), Decided::Deferred, refusal.to_string())
+                        .gates(vec![refusal.gate()])
+                        .next_look(NextLook::At(exhausted.until));
+                    note(nest, id, draft, refusal.reason());
+                }
+            }
+        }
+    }
+}
+
+fn record_refusal(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId, refusal: &Refusal) {
+    let draft = Draft::new(subject(id), refusal.decided(), refusal.to_string())
+        .gates(vec![refusal.gate()])
+        .next_look(NextLook::OnChange);
+    if note(nest, id, draft, refusal.reason())
+        && refusal.is_worth_telling()
+        && let JobId::V2(uuid) = id
+    {
+        let (nest, uuid, words) = (Arc::clone(nest), uuid.clone(), refusal.to_string());
+        tasks.errand("job-message", async move { warn_waiting(&nest, &uuid, &words).await });
+    }
+}
+
+/// Tells those who wait for a V2 job what only they can change. V1 has no such message.
+async fn warn_waiting(nest: &Nest, job: &str, words: &str) {
+    let Some(client) = nest.cds.v2() else { return };
+    let message = format!("Hatchery {:?} does not start a worker: {words}", nest.hatchery());
+    if let Err(error) = client.add_info(job, v2::InfoLevel::Warning, &message).await {
+        tracing::debug!(job, "a message to the job was lost: {}", Chain(&error));
+    }
+}
+
+/// Records a decision, unless it says what was said moments ago. Returns whether it is news.
+fn note(nest: &Nest, id: &JobId, draft: Draft, label: &'static str) -> bool {
+    let subject = subject(id);
+    let before = nest.journal.latest(&subject);
+    if let Some(before) = &before
+        && draft.says_the_same(before)
+        && elapsed(before.at, nest.now()) < REPEATED
+    {
+        return false;
+    }
+    let decision = nest.decide(draft, label);
+    decision.times == 1
+}
+
+/// A V1 job that had all of its attempts is failed, so that somebody looks at it (2.6).
+async fn fail(nest: &Nest, number: i64, exhausted: Exhausted) {
+    let Some(client) = nest.cds.v1() else { return };
+    let reason = failure_message(nest.hatchery(), exhausted.made);
+    let draft = match client.fail(number, &reason).await {
+        Ok(()) => Draft::new(subject(&JobId::V1(number)), Decided::Refused, reason),
+        Err(error) => {
+            let why = format!("{reason}, and CDS was not told: {}", Chain(&error));
+            Draft::new(subject(&JobId::V1(number)), Decided::Deferred, why)
+                .next_look(NextLook::OnChange)
+        }
+    };
+    nest.decide(draft, "attempts");
+}
+
+/// Carries out an order and tells the desk how it ended.
+async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) {
+    nest.metrics.counters.count(Counted::StarterJobs);
+    let id = order.job.id.clone();
+    let outcome = Box::pin(spawn::carry_out(nest, tasks, order)).await;
+    let now = nest.now();
+    let mut desk = nest.desk();
+    match outcome {
+        Outcome::Started | Outcome::NotOurs | Outcome::Failed => desk.jobs.remove(&id),
+        Outcome::NotTaken => desk.jobs.back_to_wait(&id, later(now, PUT_OFF)),
+    }
+    drop(desk);
+    nest.metrics.counters.count(Counted::JobsProcessed);
+    nest.signals.plan.notify_one();
+}

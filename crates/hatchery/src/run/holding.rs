@@ -1,0 +1,144 @@
+//! What a VM takes of the limits, by what it says about itself.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use roost_fleet::{Amounts, Holding, Power, Vm, VmId};
+
+use crate::annotation::Annotation;
+use crate::config::Lifetimes;
+use crate::names::VmName;
+use crate::time::later;
+
+/// What is known beside the VMs themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Names of the workers that CDS knows.
+    pub(crate) registered: BTreeSet<Arc<str>>,
+    /// Those of them that CDS has disabled.
+    pub(crate) disabled: BTreeSet<Arc<str>>,
+    /// VMs that a step of ours is at work on.
+    pub(crate) busy: BTreeSet<VmId>,
+}
+
+/// Whether the VM is ours, and what it says about itself.
+pub(crate) fn own_annotation<'a>(vm: &'a Vm, hatchery: &str) -> Option<&'a Annotation> {
+    let annotation = vm.identity.as_ref()?.detail::<Annotation>()?;
+    annotation.is_of(hatchery).then_some(annotation)
+}
+
+/// Whether a VM of ours is on its way out: marked for deletion, disabled by CDS, or off with nobody at work on it.
+pub(crate) fn is_leaving(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
+    annotation.doomed.is_some()
+        || beside.disabled.contains(&vm.name)
+        || (vm.power == Power::Off && !beside.busy.contains(&vm.id))
+}
+
+/// A VM that is off takes no CPU and no memory (D14); a spare takes no worker's slot; a stranger's VM takes only its addresses (W4, D37).
+///
+/// The job of a VM is taken until the VM is gone, or is off and marked: from there on it cannot serve the job any more.
+pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &Beside) -> Holding {
+    let addresses = vm.addresses();
+    let Some(annotation) = own_annotation(vm, hatchery).filter(|_| !vm.template) else {
+        return Holding { addresses, ..Holding::default() };
+    };
+    let name = VmName::of(&vm.name);
+    let leaving = is_leaving(vm, annotation, beside);
+    let works = name.counts_as_worker() && !annotation.provisioning && !leaving;
+    let runs = vm.power != Power::Off || works;
+    let waits = works && !beside.registered.contains(&vm.name);
+    let registers = annotation.register_only || matches!(name, VmName::Building { .. });
+    let is_over = annotation.doomed.is_some() && vm.power == Power::Off;
+    Holding {
+        own: true,
+        request: vm.job().filter(|_| !is_over).cloned(),
+        amounts: Amounts {
+            workers: works.into(),
+            pending: (waits && !registers).into(),
+            registering: (works && registers).into(),
+            cpus: if runs { vm.cpus.into() } else { 0 },
+            memory_mb: if runs { vm.memory_mb } else { 0 },
+        },
+        addresses,
+        ends: annotation.worker_start_time.get().map(|start| later(start, lifetimes.worker)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use roost_clock::SimClock;
+    use roost_fleet::{Mirror, Wrote};
+
+    use super::*;
+    use crate::annotation::HatcheryIdentities;
+
+    const LIFETIMES: Lifetimes = Lifetimes {
+        worker: Duration::from_hours(2),
+        registration: Duration::from_mins(10),
+        finished_grace: Duration::from_mins(3),
+        cleanup_interval: Duration::from_mins(2),
+    };
+
+    fn hold(name: &str, annotation: &str, power: Power, beside: &Beside) -> Holding {
+        let mirror = Mirror::new(Arc::new(HatcheryIdentities), Arc::new(SimClock::new()));
+        let id = VmId::new("vm-1");
+        let made = Wrote::new().name(name).annotation(annotation).power(power);
+        mirror.created(&id, made.cpus(4).memory_mb(8192));
+        holding(&mirror.vm(&id).unwrap(), "h1", &LIFETIMES, beside)
+    }
+
+    fn counts(holding: &Holding) -> (u64, u64, u64, u64) {
+        let Amounts { workers, pending, registering, cpus, .. } = holding.amounts;
+        (workers, pending, registering, cpus)
+    }
+
+    #[tokio::test]
+    async fn each_kind_of_vm_takes_what_it_should() {
+        let worker = r#"{"hatchery_name":"h1","job_id":"7","ip_address":"10.0.0.9"}"#;
+        let spare = r#"{"hatchery_name":"h1","provisioning":true,"ip_address":"10.0.0.9"}"#;
+        let marked = r#"{"hatchery_name":"h1","job_id":"7","to_delete":true}"#;
+        let registering = r#"{"hatchery_name":"h1","register_only":true,"job_id":"0"}"#;
+        let foreign = r#"{"hatchery_name":"h2","job_id":"7","ip_address":"10.0.0.9"}"#;
+        let nobody = Beside::default();
+        let registered = Beside { registered: ["w".into()].into(), ..Beside::default() };
+        let disabled = Beside {
+            disabled: ["w".into()].into(),
+            registered: ["w".into()].into(),
+            ..Beside::default()
+        };
+        let busy = Beside { busy: [VmId::new("vm-1")].into(), ..Beside::default() };
+        for (case, name, annotation, power, beside, wanted) in [
+            ("a worker on its way", "w", worker, Power::On, &nobody, (1, 1, 0, 4)),
+            ("a worker at work", "w", worker, Power::On, &registered, (1, 0, 0, 4)),
+            ("a disabled worker", "w", worker, Power::On, &disabled, (0, 0, 0, 4)),
+            ("a worker that is off", "w", worker, Power::Off, &registered, (0, 0, 0, 0)),
+            ("a claim under way", "w", worker, Power::Off, &busy, (1, 1, 0, 4)),
+            ("a marked worker", "w", marked, Power::On, &nobody, (0, 0, 0, 4)),
+            ("a spare", "provision-v2-a", spare, Power::Off, &nobody, (0, 0, 0, 0)),
+            ("a spare being made", "provision-v2-a", spare, Power::On, &busy, (0, 0, 0, 4)),
+            ("a registration", "register-a", registering, Power::On, &nobody, (1, 0, 1, 4)),
+            ("another hatchery's", "w", foreign, Power::On, &nobody, (0, 0, 0, 0)),
+            ("somebody else's", "web", "notes", Power::On, &nobody, (0, 0, 0, 0)),
+        ] {
+            let holding = hold(name, annotation, power, beside);
+            assert_eq!(counts(&holding), wanted, "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_is_taken_until_its_vm_can_serve_it_no_more() {
+        let (nobody, job) = (Beside::default(), Some(Arc::from("7")));
+        let worker = r#"{"hatchery_name":"h1","job_id":"7","ip_address":"10.0.0.9"}"#;
+        assert_eq!(hold("w", worker, Power::On, &nobody).request, job);
+        assert_eq!(hold("w", worker, Power::Off, &nobody).request, job, "finished, not yet gone");
+        let marked = r#"{"hatchery_name":"h1","job_id":"7","to_delete":true}"#;
+        assert_eq!(hold("w", marked, Power::On, &nobody).request, job, "its worker may still run");
+        assert_eq!(hold("w", marked, Power::Off, &nobody).request, None);
+        let foreign = r#"{"hatchery_name":"h2","job_id":"7","ip_address":"10.0.0.9"}"#;
+        let foreign = hold("w", foreign, Power::On, &nobody);
+        assert_eq!(foreign.request, None);
+        assert_eq!(foreign.addresses, ["10.0.0.9".parse::<std::net::IpAddr>().unwrap()]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Keeps as many spares as the pools ask for: makes what is missing, finishes what an earlier process left half-made, takes away what is too much.
+//!
+//! ```text
+//!   inventory, desk, models ──> spares::plan (pure) ──> reserve at the desk ──┬─> make    clone, boot, shut down
+//!                                                                             ├─> finish          boot, shut down
+//!                                                                             └─> remove  mark; the clean-up deletes
+//! ```
+//!
+//! A spare is one by its name and annotation, ready when it is off. So nothing is lost with the process: a clone that nobody waits for any
+//! more shows up as a spare that is on, and is finished.
+
+mod look;
+mod make;
+mod source;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_fleet::Reservation;
+use tokio::time::sleep;
+
+use self::look::{Work, look};
+use super::chain::Chain;
+use super::nest::Nest;
+use super::tasks::Tasks;
+use crate::spares::Removal;
+
+/// What waits for room or for a whole view is looked at again after this long. It costs no call.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Looks at every claim, at every tick, and when a template has been left alone for long enough.
+pub(super) async fn keep(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    nest.opened().await;
+    loop {
+        let (work, again) = look(&nest);
+        begin(&nest, &tasks, work);
+        tokio::select! {
+            biased;
+            () = nest.signals.spares.notified() => {}
+            () = sleep(again) => {}
+        }
+    }
+}
+
+fn begin(nest: &Arc<Nest>, tasks: &Tasks, work: Work) {
+    for spare in work.make {
+        let nest = Arc::clone(nest);
+        tasks.errand("spare", async move { make::make(&nest, spare).await });
+    }
+    for vm in work.finish {
+        let Some(at_work) = nest.at_work(&vm) else { continue };
+        let nest = Arc::clone(nest);
+        tasks.errand("spare", async move { make::finish(&nest, at_work).await });
+    }
+    for (reservation, removal) in work.remove {
+        let nest = Arc::clone(nest);
+        tasks.errand("spare-removal", async move { remove(&nest, reservation, removal).await });
+    }
+}
+
+/// Marks a spare for deletion. The reservation keeps jobs from claiming it meanwhile (W17).
+async fn remove(nest: &Nest, mut reservation: Reservation, removal: Removal) {
+    let Some(vm) = reservation.spare().cloned() else { return };
+    let Some(_at_work) = nest.at_work(&vm) else { return };
+    reservation.submitted();
+    match nest.mark(&vm, removal.as_str()).await {
+        Ok(()) => nest.signals.cleanup.notify_one(),
+        Err(error) => {
+            tracing::warn!(%vm, "marking a spare that goes failed: {}", Chain(&error));
+        }
+    }
+    // The VM says itself by now what it is, or it is still the spare that it was.
+    reservation.release();
+}

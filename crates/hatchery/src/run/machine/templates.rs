@@ -1,0 +1,33 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use roost_fleet::{Vm, VmId};
+use roost_vim::{TemplateFacts, VmError};
+
+use crate::run::desk::lock;
+use crate::run::nest::Nest;
+
+/// What was read of templates, once for each version of a template.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    known: Mutex<BTreeMap<VmId, (Option<Arc<str>>, Arc<TemplateFacts>)>>,
+}
+
+impl Nest {
+    /// Devices and snapshots of a template, which a clone request is made from.
+    pub(crate) async fn template_facts(
+        &self,
+        template: &Vm,
+    ) -> Result<Arc<TemplateFacts>, VmError> {
+        let version = template.change_version.clone();
+        if let Some((known, facts)) = lock(&self.templates.known).get(&template.id)
+            && *known == version
+            && version.is_some()
+        {
+            return Ok(Arc::clone(facts));
+        }
+        let facts = Arc::new(self.vcenter.template_facts(&template.id.moref()).await?);
+        lock(&self.templates.known).insert(template.id.clone(), (version, Arc::clone(&facts)));
+        Ok(facts)
+    }
+}

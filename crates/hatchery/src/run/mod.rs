@@ -1,0 +1,156 @@
+//! The running hatchery: loops that observe, decide at one desk, and carry out.
+//!
+//! ```text
+//!   queues ──> jobs ─┐                               ┌─> spawn ──> VM, worker
+//!   models ──────────┤                               │
+//!   workers ─────────┼──> plan (pure) ──> desk ──────┤
+//!   mirror ──────────┤          reserves, all or     ├─> spares ──> VMs made ahead
+//!                    │          nothing              │
+//!                    └──> retire (pure) ──> guard ───┴─> cleanup ──> VMs gone
+//! ```
+//!
+//! Nothing here is remembered that a restart could not find again: whose a VM is and what for stands in its annotation, what waits in CDS.
+
+mod chain;
+mod cleanup;
+mod demand;
+mod desk;
+mod earlier;
+mod holding;
+mod jobs;
+mod keeping;
+mod machine;
+mod models;
+mod nest;
+mod observe;
+mod opening;
+mod order;
+mod register;
+mod site;
+mod spare_view;
+mod spawn;
+mod tasks;
+mod workers;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_cds::{CallError, HeartbeatGaveUp, SettingsError};
+use roost_clock::{Clock, Random};
+use roost_fleet::{Freeze, Resume};
+use roost_vim::AddressError;
+use tokio::sync::watch;
+
+pub use self::observe::{Changes, News, Window, view};
+pub use self::site::SiteError;
+pub use self::tasks::TaskHealth;
+
+use self::chain::Chain;
+use self::nest::Running;
+use crate::config::{Config, SecretError, Surroundings};
+use crate::metrics::Metrics;
+
+/// What a hatchery is made of.
+#[derive(Debug)]
+pub struct Wiring {
+    pub config: Arc<Config>,
+    /// Where secrets that stand in files and variables are read.
+    pub surroundings: Arc<dyn Surroundings + Send + Sync>,
+    pub vcenter: Arc<dyn roost_vim::Transport>,
+    pub cds: Arc<dyn roost_cds::Transport>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Random,
+    pub metrics: Arc<Metrics>,
+    pub version: String,
+    pub hostname: String,
+}
+
+/// Why a hatchery does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("reading {what}")]
+    Secret { what: &'static str, source: SecretError },
+    #[error("the CDS API's address {url:?}")]
+    ApiAddress { url: String, source: url::ParseError },
+    #[error("the CDS API")]
+    Api { source: SettingsError },
+    #[error("signing in to CDS")]
+    SignIn { source: CallError },
+    #[error("the vCenter's address")]
+    VcenterAddress { source: AddressError },
+    #[error("connecting to the vCenter")]
+    Vcenter { source: roost_vim::CallError },
+    #[error("finding where VMs go")]
+    Site { source: SiteError },
+    #[error("the vCenter's guest operations")]
+    Guests { source: roost_vim::CallError },
+}
+
+/// Why a hatchery that ran cannot go on.
+#[derive(Debug, Clone)]
+pub enum Stopped {
+    /// CDS has not taken our heartbeats for too long.
+    Heartbeat(Arc<HeartbeatGaveUp>),
+    /// The vCenter does not let us follow its inventory.
+    Inventory(String),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Heartbeat(why) => write!(f, "the CDS API takes no heartbeats: {}", Chain(&**why)),
+            Self::Inventory(why) => write!(f, "the inventory cannot be followed: {why}"),
+        }
+    }
+}
+
+/// A hatchery at work. Dropping it ends it wherever it is, as a crash would; [`Hatchery::shut_down`] is the polite way.
+#[derive(Debug)]
+pub struct Hatchery {
+    running: Running,
+}
+
+impl Hatchery {
+    /// Signs in, finds its place in the vCenter, and begins. It decides nothing before it has read everything once.
+    pub async fn start(wiring: Wiring) -> Result<Self, StartError> {
+        Ok(Self { running: opening::start(wiring).await? })
+    }
+
+    pub fn name(&self) -> &str {
+        self.running.nest.hatchery()
+    }
+
+    /// Waits until everything was read once and decisions are made.
+    pub async fn opened(&self) {
+        self.running.nest.opened().await;
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.running.nest.is_open()
+    }
+
+    /// Why it cannot go on, as soon as that is so.
+    pub fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
+        self.running.nest.stopped.subscribe()
+    }
+
+    pub fn tasks(&self) -> Vec<TaskHealth> {
+        self.running.tasks.health()
+    }
+
+    /// A person has looked at why deletion is frozen. Returns the freeze that this ends, if there was one.
+    pub fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
+        self.running.nest.resume_deletions(found)
+    }
+
+    /// Begins nothing new, lets what is under way finish for as long as `grace`, signs out and logs out. What did not finish is found by
+    /// the next start. Returns how much that is.
+    pub async fn shut_down(&self, grace: Duration) -> usize {
+        let Running { nest, tasks } = &self.running;
+        let left = tasks.drain(grace).await;
+        nest.cds.sign_out().await;
+        nest.vcenter.clone().shutdown().await;
+        left
+    }
+}

@@ -1,0 +1,183 @@
+//! What the tasks of a running hatchery share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use roost_cds::{CdnConfig, HeartbeatHealth, NamesExhausted, Protocol, QueueHealth, WorkerNames};
+use roost_clock::{Clock, Random};
+use roost_fleet::{
+    Decision, Draft, Journal, Mirror, PhaseDeadlines, PoolId, Snapshot, Timelines, VmId,
+};
+use roost_vim::GuestOperations;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::cleanup::Deletions;
+use super::desk::{AtWork, Desk, lock};
+use super::machine::Templates;
+use super::models::Models;
+use super::observe::{CallMeter, NamesSeen};
+use super::tasks::Tasks;
+use super::workers::Workers;
+use super::Stopped;
+use crate::clone_spec::Site;
+use crate::config::{Config, Surroundings};
+use crate::metrics::Metrics;
+use crate::names::NamePrefix;
+use crate::spares::PoolStanding;
+
+/// Everything that a step of a running hatchery may need. Shared by all of its tasks.
+#[derive(Debug)]
+pub(crate) struct Nest {
+    pub(crate) config: Arc<Config>,
+    pub(crate) surroundings: Arc<dyn Surroundings + Send + Sync>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) vcenter: roost_vim::Client,
+    pub(crate) guests: GuestOperations,
+    pub(crate) site: Site,
+    pub(crate) pool: PoolId,
+    pub(crate) mirror: Mirror,
+    pub(crate) templates: Templates,
+    pub(crate) cds: roost_cds::Client,
+    pub(crate) workers: Workers,
+    pub(crate) models: Models,
+    pub(crate) deletions: Deletions,
+    pub(crate) journal: Journal,
+    pub(crate) timelines: Timelines,
+    pub(crate) deadlines: PhaseDeadlines,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) signals: Signals,
+    pub(crate) version: String,
+    pub(crate) hostname: String,
+    pub(crate) started: Timestamp,
+    pub(super) desk: Arc<Mutex<Desk>>,
+    pub(super) names: Mutex<WorkerNames>,
+    pub(super) random: Mutex<Random>,
+    pub(super) cdn: Mutex<CdnConfig>,
+    /// Jobs that are asked about at the same time.
+    pub(super) asking: Semaphore,
+    pub(super) queues: Mutex<BTreeMap<Protocol, watch::Receiver<QueueHealth>>>,
+    pub(super) hearts: Mutex<BTreeMap<Protocol, watch::Receiver<HeartbeatHealth>>>,
+    pub(super) calls: Arc<CallMeter>,
+    pub(super) names_seen: NamesSeen,
+    /// How the pools stood at the last look.
+    pub(super) standing: Mutex<Vec<PoolStanding>>,
+    /// Whether everything was read once, so that decisions can be made.
+    pub(super) open: watch::Sender<bool>,
+    pub(super) stopped: watch::Sender<Option<Stopped>>,
+}
+
+/// Bells between the loops. Each rings for one loop, which then looks at everything anew; none says what changed.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// A job may be startable now.
+    pub(crate) plan: Notify,
+    /// A spare may be missing now.
+    pub(crate) spares: Notify,
+    /// A VM may have to go now.
+    pub(crate) cleanup: Notify,
+    /// A worker may have registered by now.
+    pub(crate) workers: Notify,
+    /// A V1 model may have to be registered now.
+    pub(crate) register: Notify,
+}
+
+impl Nest {
+    pub(crate) fn hatchery(&self) -> &str {
+        &self.config.identity.name
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The desk with everything that the inventory shows at this moment. Nobody waits for anything while holding it.
+    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
+        let mut desk = lock(&self.desk);
+        desk.look(&self.mirror.snapshot(), self.clock.now());
+        desk
+    }
+
+    /// Makes a VM one's own for some steps; `None` if somebody else is at work on it.
+    pub(crate) fn at_work(&self, vm: &VmId) -> Option<AtWork> {
+        AtWork::begin(&self.desk, &self.mirror, &self.clock, vm)
+    }
+
+    /// A name that no VM and no worker has.
+    pub(crate) fn name(
+        &self,
+        prefix: NamePrefix,
+        desk: &mut Desk,
+        snapshot: &Snapshot,
+    ) -> Result<String, NamesExhausted> {
+        let mut names = lock(&self.names);
+        let name = names.next(&prefix.to_string(), |name| !desk.is_free_name(name, snapshot))?;
+        desk.give_name(&name);
+        Ok(name)
+    }
+
+    pub(crate) fn uuid(&self) -> String {
+        lock(&self.random).uuid()
+    }
+
+    /// Records a decision. `label` names its reason in metrics, from a closed set.
+    pub(crate) fn decide(&self, draft: Draft, label: &'static str) -> Arc<Decision> {
+        let decision = self.journal.record(draft, self.clock.now());
+        self.names_seen.note(&decision, &self.mirror);
+        if decision.times == 1 {
+            self.metrics.own.decided(decision.verdict, label);
+        }
+        decision
+    }
+
+    /// What workers are told about the CDN.
+    pub(crate) fn cdn(&self) -> CdnConfig {
+        lock(&self.cdn).clone()
+    }
+
+    /// Remembers how a queue is heard, for whoever asks.
+    pub(super) fn follow_queue(&self, protocol: Protocol, health: watch::Receiver<QueueHealth>) {
+        lock(&self.queues).insert(protocol, health);
+    }
+
+    /// How each queue is heard.
+    pub(crate) fn queue_health(&self) -> Vec<(Protocol, QueueHealth)> {
+        let queues = lock(&self.queues);
+        queues.iter().map(|(protocol, health)| (*protocol, health.borrow().clone())).collect()
+    }
+
+    /// Waits until decisions can be made.
+    pub(crate) async fn opened(&self) {
+        let mut open = self.open.subscribe();
+        // The sender lives as long as the nest.
+        let _ = open.wait_for(|open| *open).await;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.open.borrow()
+    }
+
+    /// Ends the service with this reason.
+    pub(crate) fn stop(&self, why: Stopped) {
+        self.stopped.send_if_modified(|stopped| {
+            let is_first = stopped.is_none();
+            if is_first {
+                *stopped = Some(why);
+            }
+            is_first
+        });
+    }
+}
+
+/// A running hatchery with its tasks. The tasks end when it is dropped, wherever they are: what they leave behind is found by the next one.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) nest: Arc<Nest>,
+    pub(crate) tasks: Arc<Tasks>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.tasks.end();
+    }
+}

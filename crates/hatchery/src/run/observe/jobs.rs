@@ -1,0 +1,196 @@
+//! Jobs as this hatchery knows them: those that it has heard of, those that it served, and those that its VMs say they are for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roost_cds::JobId;
+use roost_fleet::{Decided, Decision, Query, Snapshot, Subject};
+
+use super::super::desk::Desk;
+use super::super::holding::{is_leaving, own_annotation};
+use super::super::jobs::{Entry, Served, State};
+use super::super::nest::Nest;
+use super::view::{Job, JobDetail, JobState};
+use super::vms::Beside;
+use crate::annotation::Annotation;
+use crate::job::ModelRequest;
+use crate::plan::{Candidate, Choice};
+use crate::time::elapsed;
+
+impl Nest {
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let snapshot = self.mirror.snapshot();
+        let lists = self.workers.latest().unwrap_or_default();
+        let beside = Beside::new(self, &lists);
+        let desk = self.desk();
+        let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
+        for (id, entry) in desk.jobs.iter() {
+            jobs.insert(id.clone(), self.heard(id, entry));
+        }
+        for served in desk.jobs.served().rev() {
+            let id = &served.job.id;
+            if !jobs.contains_key(id) {
+                let state = self.state_of(served, &snapshot, &desk, &beside);
+                jobs.insert(id.clone(), of_served(served, state));
+            }
+        }
+        for vm in snapshot.owned_by(self.hatchery()) {
+            let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
+            let Some(id) = annotation.job().filter(|id| !jobs.contains_key(id)) else { continue };
+            let state = of_vm(
+                !is_leaving(vm, annotation, desk.beside()),
+                beside.status(&vm.name).is_some(),
+            );
+            let job = of_annotation(&id, annotation, &vm.name, state);
+            jobs.insert(id, job);
+        }
+        drop(desk);
+        let mut jobs: Vec<Job> = jobs.into_values().map(|job| self.with_verdict(job)).collect();
+        jobs.sort_by(|a, b| (a.state, a.queued, &a.id).cmp(&(b.state, b.queued, &b.id)));
+        jobs
+    }
+
+    /// A job and everything that was decided about it. `None` if nothing is known about it.
+    pub(super) fn explain(&self, id: &str) -> Option<JobDetail> {
+        let id = JobId::parse(id.trim())?;
+        let decisions = self.journal.find(&Query::of(subject(&id)));
+        let known = self.jobs().into_iter().find(|job| job.id == id);
+        let forgotten = || {
+            // It waits no more, or was never ours to start; what was decided still says why.
+            decisions.last().map(|_| self.with_verdict(bare(&id, JobState::Ended)))
+        };
+        let job = known.or_else(forgotten)?;
+        let vm = job.worker.as_ref().and_then(|worker| self.vm(worker));
+        Some(JobDetail { job, decisions, vm })
+    }
+
+    fn heard(&self, id: &JobId, entry: &Entry) -> Job {
+        match &entry.state {
+            State::Named | State::Asked => bare(id, JobState::Waiting),
+            State::Waiting(candidate) => self.of_candidate(candidate, JobState::Waiting, None),
+            State::Starting { candidate, worker } => {
+                self.of_candidate(candidate, JobState::Starting, Some(worker))
+            }
+        }
+    }
+
+    fn of_candidate(
+        &self,
+        candidate: &Candidate,
+        state: JobState,
+        worker: Option<&Arc<str>>,
+    ) -> Job {
+        let job = &*candidate.job;
+        let (model, flavor) = match &candidate.model {
+            Choice::Fixed(model) => {
+                let flavor = self.config.flavors.resolve(model.flavor_wish(job)).ok().flatten();
+                (Some(model.display_name()), flavor.map(|flavor| flavor.name.clone()))
+            }
+            Choice::AnyV1 | Choice::Refused(_) => (requested(&job.model), job.flavor.clone()),
+        };
+        Job {
+            project: filled(&job.project),
+            workflow: filled(&job.workflow),
+            queued: job.queued,
+            model,
+            flavor,
+            worker: worker.cloned(),
+            ..bare(&job.id, state)
+        }
+    }
+
+    fn state_of(
+        &self,
+        served: &Served,
+        snapshot: &Snapshot,
+        desk: &Desk,
+        beside: &Beside<'_>,
+    ) -> JobState {
+        let is_served = snapshot.named(&served.worker).any(|vm| {
+            own_annotation(vm, self.hatchery())
+                .is_some_and(|own| !is_leaving(vm, own, desk.beside()))
+        });
+        of_vm(is_served, beside.status(&served.worker).is_some())
+    }
+
+    fn with_verdict(&self, mut job: Job) -> Job {
+        job.verdict = self.journal.latest(&subject(&job.id));
+        let started = job.verdict.as_deref().and_then(started);
+        job.waited_secs = job.queued.and_then(|queued| match (job.state, started) {
+            (JobState::Waiting | JobState::Starting, _) => {
+                Some(elapsed(queued, self.now()).as_secs())
+            }
+            (JobState::Running | JobState::Ended, started) => {
+                started.map(|at| elapsed(queued, at).as_secs())
+            }
+        });
+        job
+    }
+}
+
+pub(super) fn subject(id: &JobId) -> Subject {
+    Subject::Request(id.to_string().into())
+}
+
+fn started(verdict: &Decision) -> Option<jiff::Timestamp> {
+    (verdict.verdict == Decided::Spawned).then_some(verdict.since)
+}
+
+fn of_vm(serves: bool, is_registered: bool) -> JobState {
+    match (serves, is_registered) {
+        (true, true) => JobState::Running,
+        (true, false) => JobState::Starting,
+        (false, _) => JobState::Ended,
+    }
+}
+
+fn of_served(served: &Served, state: JobState) -> Job {
+    Job {
+        project: filled(&served.job.project),
+        workflow: filled(&served.job.workflow),
+        queued: served.job.queued,
+        model: filled(&served.model),
+        flavor: served.flavor.clone(),
+        worker: Some(Arc::clone(&served.worker)),
+        ..bare(&served.job.id, state)
+    }
+}
+
+fn of_annotation(id: &JobId, annotation: &Annotation, name: &Arc<str>, state: JobState) -> Job {
+    Job {
+        model: filled(&annotation.worker_model_path)
+            .or_else(|| filled(&annotation.vmware_model_path)),
+        flavor: filled(&annotation.flavor),
+        worker: Some(Arc::clone(name)),
+        ..bare(id, state)
+    }
+}
+
+fn bare(id: &JobId, state: JobState) -> Job {
+    Job {
+        id: id.clone(),
+        project: None,
+        workflow: None,
+        state,
+        queued: None,
+        waited_secs: None,
+        model: None,
+        flavor: None,
+        worker: None,
+        verdict: None,
+    }
+}
+
+/// What the job itself says about its model.
+fn requested(model: &ModelRequest) -> Option<String> {
+    match model {
+        ModelRequest::Embedded { path, .. } => Some(path.clone()),
+        ModelRequest::AsCode(path) => Some(path.to_string()),
+        ModelRequest::Named(name) => Some(name.clone()),
+        ModelRequest::Any => None,
+    }
+}
+
+fn filled(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,39 @@
+//! How the links, the ledger and the templates stand, for the gauges that CDS does not have.
+
+use jiff::Timestamp;
+use roost_cds::Protocol;
+use roost_fleet::Snapshot;
+
+use super::super::nest::Nest;
+use super::status::is_deaf;
+use crate::metrics::{Levels, Links};
+
+impl Nest {
+    pub(super) fn levels(&self, snapshot: &Snapshot, now: Timestamp) -> Levels {
+        let links = self.links(snapshot, now);
+        let mut desk = self.desk();
+        let failing = desk.backoffs.failing().map(|(model, times)| (model.clone(), times));
+        let failing = failing.collect();
+        Levels {
+            links,
+            taken: desk.ledger.taken(now),
+            limits: desk.ledger.limits().clone(),
+            failing,
+        }
+    }
+
+    fn links(&self, snapshot: &Snapshot, now: Timestamp) -> Links {
+        let vcenter = self.link(snapshot, now);
+        let queues = self.queue_health();
+        let heard = |protocol: Protocol| {
+            let queue = queues.iter().find(|(spoken, _)| *spoken == protocol);
+            queue.map(|(_, health)| !is_deaf(health, now))
+        };
+        Links {
+            vcenter: vcenter.is_connected,
+            inventory: vcenter.is_synced,
+            cds_v1: heard(Protocol::V1),
+            cds_v2: heard(Protocol::V2),
+        }
+    }
+}

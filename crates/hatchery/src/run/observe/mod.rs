@@ -1,0 +1,21 @@
+//! What a running hatchery shows and tells: views, `/mon/*`, gauges, heartbeats. It reads what is there and decides nothing.
+
+mod calls;
+mod cycle;
+mod disks;
+mod heartbeat;
+mod jobs;
+mod levels;
+mod names;
+mod overview;
+mod status;
+pub mod view;
+mod vms;
+mod window;
+mod workers;
+
+pub(super) use calls::CallMeter;
+pub(super) use cycle::keep_counting;
+pub(super) use heartbeat::{beat_v1, beat_v2};
+pub(super) use names::NamesSeen;
+pub use window::{Changes, News, Window};

@@ -1,0 +1,70 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_cds::{JobId, Protocol};
+use roost_fleet::Decision;
+use serde::{Serialize, Serializer};
+
+use super::VmDetail;
+
+/// A job that this hatchery has heard of.
+#[derive(Debug, Clone, Serialize)]
+pub struct Job {
+    #[serde(serialize_with = "as_text")]
+    pub id: JobId,
+    /// `None` when all that is known of the job is its id.
+    pub project: Option<String>,
+    pub workflow: Option<String>,
+    pub state: JobState,
+    pub queued: Option<Timestamp>,
+    /// Until its worker was started, or until now.
+    pub waited_secs: Option<u64>,
+    pub model: Option<String>,
+    pub flavor: Option<String>,
+    /// Its worker's name, which is its VM's.
+    pub worker: Option<Arc<str>>,
+    /// The last word on it.
+    pub verdict: Option<Arc<Decision>>,
+}
+
+impl Job {
+    pub fn protocol(&self) -> Protocol {
+        self.id.protocol()
+    }
+}
+
+/// Ordered as a job goes through them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    Waiting,
+    /// A worker is on its way, and CDS does not know it yet.
+    Starting,
+    Running,
+    Ended,
+}
+
+impl JobState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// A job and all that is known about why it is as it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct JobDetail {
+    pub job: Job,
+    /// Oldest first.
+    pub decisions: Vec<Arc<Decision>>,
+    /// While there is one.
+    pub vm: Option<VmDetail>,
+}
+
+fn as_text<S: Serializer>(id: &JobId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(id)
+}

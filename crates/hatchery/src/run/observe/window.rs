@@ -1,0 +1,170 @@
+use std::sync::Arc;
+
+use roost_cds::MonitoringStatus;
+use roost_fleet::{Decision, Journal, VmId};
+use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+
+use super::super::Hatchery;
+use super::super::nest::Nest;
+use super::super::tasks::Tasks;
+use super::view::{Check, Job, JobDetail, Overview, Pool, View, Vm, VmDetail};
+
+/// What can be seen of a hatchery from outside. A handle: it reads memory, asks no server, changes nothing, and keeps nothing running.
+#[derive(Debug, Clone)]
+pub struct Window {
+    nest: Arc<Nest>,
+    tasks: Arc<Tasks>,
+}
+
+impl Hatchery {
+    /// For whoever shows the hatchery while it runs, and for a moment after.
+    pub fn window(&self) -> Window {
+        Window { nest: Arc::clone(&self.running.nest), tasks: Arc::clone(&self.running.tasks) }
+    }
+
+    /// The lines of `/mon/status`.
+    pub fn status(&self) -> MonitoringStatus {
+        self.running.nest.status(&self.running.tasks)
+    }
+
+    /// Everything at this moment.
+    pub fn view(&self) -> View {
+        self.window().view()
+    }
+
+    /// A job and everything that was decided about it. `None` if nothing is known about it.
+    pub fn explain(&self, job: &str) -> Option<JobDetail> {
+        self.running.nest.explain(job)
+    }
+
+    /// Every decision.
+    pub fn journal(&self) -> Journal {
+        self.running.nest.journal.clone()
+    }
+
+    /// Tells of what changes from here on.
+    pub fn changes(&self) -> Changes {
+        self.window().changes()
+    }
+}
+
+impl Window {
+    pub fn name(&self) -> &str {
+        self.nest.hatchery()
+    }
+
+    pub fn version(&self) -> &str {
+        &self.nest.version
+    }
+
+    /// The lines of `/mon/status`.
+    pub fn status(&self) -> MonitoringStatus {
+        self.nest.status(&self.tasks)
+    }
+
+    /// The array of `/mon/workers`.
+    pub fn workers(&self) -> Value {
+        self.nest.workers_json()
+    }
+
+    /// Whether the loops make progress; if not, a restart is what helps.
+    pub fn liveness(&self) -> Vec<Check> {
+        self.nest.liveness(&self.tasks)
+    }
+
+    /// Whether the views of both sides are good enough to act on.
+    pub fn readiness(&self) -> Vec<Check> {
+        self.nest.readiness()
+    }
+
+    pub fn view(&self) -> View {
+        let vms = self.nest.vms();
+        View { overview: self.nest.overview_of(&vms), jobs: self.nest.jobs(), vms }
+    }
+
+    pub fn overview(&self) -> Overview {
+        self.nest.overview()
+    }
+
+    /// Those that wait first, the oldest of them first; then those that start, run, and have ended.
+    pub fn jobs(&self) -> Vec<Job> {
+        self.nest.jobs()
+    }
+
+    pub fn explain(&self, job: &str) -> Option<JobDetail> {
+        self.nest.explain(job)
+    }
+
+    /// Our own, by name.
+    pub fn vms(&self) -> Vec<Vm> {
+        self.nest.vms()
+    }
+
+    pub fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
+        self.nest.vm(name_or_id)
+    }
+
+    /// What a VM is called, or was when something was last decided about it.
+    pub fn vm_name(&self, vm: &VmId) -> Option<Arc<str>> {
+        let row = self.nest.mirror.vm(vm).map(|row| Arc::clone(&row.name));
+        row.or_else(|| self.nest.names_seen.get(vm))
+    }
+
+    /// The VM of this name, or the last of ours that had it.
+    pub fn vm_named(&self, name: &str) -> Option<VmId> {
+        let row = self.nest.vm(name).map(|detail| detail.vm.id);
+        row.or_else(|| self.nest.names_seen.find(name))
+    }
+
+    pub fn pools(&self) -> Vec<Pool> {
+        self.nest.pool_views()
+    }
+
+    pub fn journal(&self) -> Journal {
+        self.nest.journal.clone()
+    }
+
+    /// Tells of what changes from here on.
+    pub fn changes(&self) -> Changes {
+        Changes {
+            inventory: self.nest.mirror.changes(),
+            open: self.nest.open.subscribe(),
+            decisions: self.nest.journal.subscribe(),
+        }
+    }
+}
+
+/// Something that a view shows has changed.
+#[derive(Debug, Clone)]
+pub enum News {
+    Decided(Arc<Decision>),
+    /// Look again. Any number of changes before this was asked for are one.
+    Changed,
+}
+
+/// Follows a hatchery. What it tells of is a hint; the truth is in the views.
+#[derive(Debug)]
+pub struct Changes {
+    inventory: watch::Receiver<u64>,
+    open: watch::Receiver<bool>,
+    decisions: broadcast::Receiver<Arc<Decision>>,
+}
+
+impl Changes {
+    /// Waits for the next. `None` when the hatchery is gone.
+    pub async fn next(&mut self) -> Option<News> {
+        tokio::select! {
+            biased;
+            decision = self.decisions.recv() => match decision {
+                Ok(decision) => Some(News::Decided(decision)),
+                // Whoever fell behind reads the journal.
+                Err(RecvError::Lagged(_)) => Some(News::Changed),
+                Err(RecvError::Closed) => None,
+            },
+            changed = self.open.changed() => changed.ok().map(|()| News::Changed),
+            changed = self.inventory.changed() => changed.ok().map(|()| News::Changed),
+        }
+    }
+}

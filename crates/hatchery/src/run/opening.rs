@@ -1,0 +1,281 @@
+//! From a configuration to a hatchery that decides.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use roost_cds::{
+    CdnConfig, Registration, Secret, Settings, WorkerNames,
+};
+use roost_fleet::{Journal, Mirror, PhaseDeadlines, PoolId, Timelines};
+use roost_vim::wire::MoRef;
+use roost_vim::Remedy;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep};
+use url::Url;
+
+use super::chain::Chain;
+use super::cleanup::{self, Deletions};
+use super::desk::{Desk, lock};
+use super::machine::Templates;
+use super::models::Models;
+use super::nest::{Nest, Running, Signals};
+use super::observe::{self, CallMeter, NamesSeen};
+use super::site::{self, Login};
+use super::tasks::Tasks;
+use super::workers::Workers;
+use super::{StartError, Stopped, Wiring, demand, keeping, register, spawn};
+use crate::annotation::HatcheryIdentities;
+use crate::config::{Config, SecretSource, Surroundings};
+use crate::status::task;
+
+/// A vCenter that does not answer at the start is asked again for this long, as CDS is.
+const PATIENCE: Duration = Duration::from_mins(5);
+const PAUSE: Duration = Duration::from_secs(10);
+/// Jobs that are asked about at the same time.
+const ASKING: usize = 8;
+/// A CDN that CDS cannot name is asked for again at this interval.
+const CDN_PAUSE: Duration = Duration::from_secs(2);
+
+pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
+    let Wiring { config, surroundings, vcenter, cds, clock, random, metrics, version, hostname } =
+        wiring;
+    let cds = roost_cds::Client::new(
+        cds_settings(&config, &*surroundings, &version)?,
+        cds,
+        Arc::clone(&clock),
+    )
+    .map_err(|source| StartError::Api { source })?;
+    cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
+
+    let mut settings = roost_vim::Settings::new(
+        &config.vcenter.endpoint,
+        Login::new(&config.vcenter, &surroundings),
+    )
+    .map_err(|source| StartError::VcenterAddress { source })?;
+    let calls = Arc::new(CallMeter::new(metrics.own.clone()));
+    settings.hooks = calls.clone();
+    let client = connect(settings, vcenter, &clock).await?;
+    let observer = client.observer();
+    let (datacenter, site) = site::find(&observer, &config.vcenter.place)
+        .await
+        .map_err(|source| StartError::Site { source })?;
+    let guests =
+        observer.guest_operations().await.map_err(|source| StartError::Guests { source })?;
+
+    let cdn = CdnConfig {
+        tcp_url: config.cdn.tcp_url.clone().unwrap_or_default(),
+        tcp_url_enable_tls: config.cdn.tcp_tls,
+        http_url: config.cdn.url.clone().unwrap_or_default(),
+    };
+    let nest = Arc::new(Nest {
+        desk: Arc::new(Mutex::new(Desk::new(&config))),
+        names: Mutex::new(WorkerNames::new(random.fork("names"))),
+        random: Mutex::new(random.fork("ids")),
+        mirror: Mirror::new(Arc::new(HatcheryIdentities), Arc::clone(&clock)),
+        timelines: Timelines::new(Arc::clone(&clock), Some(Arc::new(metrics.own.clone()))),
+        pool: PoolId::from(&site.pool),
+        templates: Templates::default(),
+        workers: Workers::default(),
+        models: Models::default(),
+        deletions: Deletions::new(&config.identity.name),
+        journal: Journal::default(),
+        deadlines: PhaseDeadlines::default(),
+        signals: Signals::default(),
+        started: clock.now(),
+        cdn: Mutex::new(cdn),
+        asking: Semaphore::new(ASKING),
+        queues: Mutex::default(),
+        hearts: Mutex::default(),
+        calls,
+        names_seen: NamesSeen::default(),
+        standing: Mutex::default(),
+        open: watch::Sender::default(),
+        stopped: watch::Sender::default(),
+        vcenter: client,
+        config,
+        surroundings,
+        clock,
+        guests,
+        site,
+        cds,
+        metrics,
+        version,
+        hostname,
+    });
+    let tasks = Arc::new(Tasks::new(nest.metrics.own.clone()));
+    begin(&nest, &tasks, &datacenter);
+    Ok(Running { nest, tasks })
+}
+
+fn cds_settings(
+    config: &Config,
+    surroundings: &dyn Surroundings,
+    version: &str,
+) -> Result<Settings, StartError> {
+    let secret = |what, source: &Option<SecretSource>| -> Result<Option<Secret>, StartError> {
+        source
+            .as_ref()
+            .map(|source| source.read(surroundings))
+            .transpose()
+            .map_err(|source| StartError::Secret { what, source })
+    };
+    let url = &config.api.url;
+    Ok(Settings {
+        url: Url::parse(url)
+            .map_err(|source| StartError::ApiAddress { url: url.clone(), source })?,
+        request_timeout: config.api.request_timeout,
+        token: secret("api.token", &config.api.tokens.v1)?,
+        token_v2: secret("api.tokenV2", &config.api.tokens.v2)?,
+        registration: Registration {
+            name: config.identity.name.clone(),
+            http_url: config.identity.url.clone(),
+            config: config.public_config(),
+            key: Arc::clone(&config.identity.key),
+            region: config.region.name.clone(),
+            ignore_job_with_no_region: config.region.ignore_jobs_without,
+            os_arch: config.identity.os_arch.clone(),
+            version: version.to_owned(),
+        },
+    })
+}
+
+/// A server that is away is waited for; one that refuses us is not.
+async fn connect(
+    settings: roost_vim::Settings,
+    transport: Arc<dyn roost_vim::Transport>,
+    clock: &Arc<dyn roost_clock::Clock>,
+) -> Result<roost_vim::Client, StartError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let connecting =
+            roost_vim::Client::connect(settings.clone(), Arc::clone(&transport), Arc::clone(clock));
+        match connecting.await {
+            Ok(client) => return Ok(client),
+            Err(error) if error.remedy() != Remedy::GiveUp && Instant::now() + PAUSE < deadline => {
+                tracing::warn!("the vCenter is asked again in {PAUSE:?}: {}", Chain(&error));
+                sleep(PAUSE).await;
+            }
+            Err(source) => return Err(StartError::Vcenter { source }),
+        }
+    }
+}
+
+fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef) {
+    let (on, datacenter) = (Arc::clone(nest), datacenter.clone());
+    tasks.supervise("inventory", move || follow_inventory(Arc::clone(&on), datacenter.clone()));
+    supervise(nest, tasks, "opening", open);
+    supervise(nest, tasks, "worker-lists", |nest, _| async move { nest.follow_workers().await });
+    if nest.cds.v1().is_some() && nest.config.models_v1 {
+        supervise(nest, tasks, "worker-models", |nest, _| async move {
+            nest.follow_models().await;
+        });
+    }
+    if nest.cds.v1().is_some() {
+        supervise(nest, tasks, task::V1_QUEUE, demand::listen_v1);
+    }
+    if nest.cds.v2().is_some() && nest.config.poll_v2 {
+        supervise(nest, tasks, task::V2_QUEUE, demand::listen_v2);
+    }
+    supervise(nest, tasks, task::MAIN, demand::serve);
+    supervise(nest, tasks, task::PROVISIONING, keeping::keep);
+    supervise(nest, tasks, task::CLEANUP, cleanup::keep_clean);
+    supervise(nest, tasks, task::DISABLED, cleanup::keep_right);
+    supervise(nest, tasks, task::METRICS, observe::keep_counting);
+    if nest.cds.v1().is_some() {
+        supervise(nest, tasks, "heartbeat-v1", observe::beat_v1);
+    }
+    if nest.cds.v2().is_some() {
+        supervise(nest, tasks, "heartbeat-v2", observe::beat_v2);
+    }
+    if register::is_wanted(nest) {
+        supervise(nest, tasks, "registration", register::keep_registered);
+    }
+}
+
+/// A loop that begins once decisions can be made, unless it is what makes them possible.
+pub(super) fn supervise<F>(
+    nest: &Arc<Nest>,
+    tasks: &Arc<Tasks>,
+    name: &'static str,
+    body: impl Fn(Arc<Nest>, Arc<Tasks>) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
+    tasks.supervise(name, move || body(Arc::clone(&nest), Arc::clone(&on)));
+}
+
+async fn follow_inventory(nest: Arc<Nest>, datacenter: MoRef) {
+    loop {
+        match nest.mirror.follow(&nest.vcenter.observer(), &datacenter).await {
+            // The client was shut down.
+            Ok(()) => return,
+            Err(error) if error.remedy() == Remedy::GiveUp => {
+                nest.stop(Stopped::Inventory(Chain(&error).to_string()));
+                return;
+            }
+            Err(error) => {
+                tracing::warn!("the inventory is followed again in {PAUSE:?}: {}", Chain(&error));
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Reads everything once, then lets the loops decide.
+async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    while !nest.mirror.wait_complete(Duration::from_mins(1)).await {
+        tracing::info!("still reading the inventory");
+    }
+    while let Err(error) = nest.wait_for_earlier_clones().await {
+        tracing::warn!("the vCenter's tasks are read again in {PAUSE:?}: {}", Chain(&error));
+        sleep(PAUSE).await;
+    }
+    while let Err(error) = nest.read_workers().await {
+        tracing::warn!("the workers are read again in {PAUSE:?}: {}", Chain(&error));
+        sleep(PAUSE).await;
+    }
+    while let Err(error) = nest.read_models().await {
+        tracing::warn!("the worker models are read again in {PAUSE:?}: {}", Chain(&error));
+        sleep(PAUSE).await;
+    }
+    learn_cdn(&nest).await;
+    let (vms, own) = {
+        let snapshot = nest.mirror.snapshot();
+        (snapshot.len(), snapshot.owned_by(nest.hatchery()).count())
+    };
+    tracing::info!(hatchery = nest.hatchery(), vms, own, "open for jobs");
+    // Before anybody decides about them.
+    spawn::adopt(&nest, &tasks);
+    nest.open.send_replace(true);
+}
+
+/// What the configuration leaves open about the CDN is asked of CDS. An API without one says so, and workers then get none.
+async fn learn_cdn(nest: &Nest) {
+    let known = nest.cdn();
+    if !known.http_url.is_empty() && !known.tcp_url.is_empty() {
+        return;
+    }
+    loop {
+        match nest.cds.cdn_config().await {
+            Ok(told) => {
+                let mut cdn = lock(&nest.cdn);
+                if cdn.http_url.is_empty() {
+                    cdn.http_url = told.http_url;
+                }
+                if cdn.tcp_url.is_empty() {
+                    (cdn.tcp_url, cdn.tcp_url_enable_tls) = (told.tcp_url, told.tcp_url_enable_tls);
+                }
+                return;
+            }
+            Err(error) if error.is_gone() => {
+                tracing::warn!("CDS has no CDN service; workers are told of none");
+                return;
+            }
+            Err(error) => {
+                tracing::warn!("the CDN is asked for again in {CDN_PAUSE:?}: {}", Chain(&error));
+                sleep(CDN_PAUSE).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What an earlier process left half-way is taken up where it stands: the VM says for which job it is, CDS whether the job is still ours, and
+//! the guest whether its worker was launched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_cds::v1::ModelPath;
+use roost_cds::{CallError, JobId, JobStatus, v1};
+use roost_fleet::{Decided, Draft, Power, Subject, Vm};
+
+use super::NewWorker;
+use super::bring_up::{Earlier, bring_up};
+use super::give_up::{give_up, hand_back, put_down, record};
+use super::job_side::{Found, Standing, Taking, standing, take};
+use super::kit::pack;
+use super::watch::{Watched, watch};
+use crate::annotation::Annotation;
+use crate::job::Job;
+use crate::metrics::Counted;
+use crate::model::WorkerModel;
+use crate::names::VmName;
+use crate::plan::Choice;
+use crate::refusal::Refusal;
+use crate::run::chain::Chain;
+use crate::run::demand;
+use crate::run::desk::AtWork;
+use crate::run::holding::own_annotation;
+use crate::run::machine::Pauses;
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+use crate::time::elapsed;
+
+/// How long CDS is asked about the job of a VM. Then the clean-up has it.
+const ASKING: Duration = Duration::from_mins(5);
+
+/// Goes to work on every VM whose worker CDS does not know yet, before anybody decides anything about it, and takes each up beside the others.
+pub(in crate::run) fn adopt(nest: &Arc<Nest>, tasks: &Arc<Tasks>) {
+    let snapshot = nest.mirror.snapshot();
+    let mut count = 0_usize;
+    for vm in snapshot.owned_by(nest.hatchery()) {
+        let Some((annotation, job)) = unfinished(nest, vm) else { continue };
+        let Some(work) = nest.at_work(&vm.id) else { continue };
+        count += 1;
+        let (annotation, vm) = (annotation.clone(), Arc::clone(vm));
+        let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
+        tasks.errand("adoption", async move {
+            Adoption { nest: &nest, tasks: &on, vm: &vm, annotation: &annotation, job }
+                .take_up(work)
+                .await;
+        });
+    }
+    if count > 0 {
+        tracing::info!(count, "VMs that an earlier process left half-way are taken up");
+    }
+}
+
+/// A worker's VM on its way, by what it says about itself; `None` for all others. One that had its time is the clean-up's.
+fn unfinished<'a>(nest: &Nest, vm: &'a Vm) -> Option<(&'a Annotation, JobId)> {
+    let annotation = own_annotation(vm, nest.hatchery())?;
+    let is_worker = VmName::of(&vm.name) == VmName::Worker
+        && !(vm.template
+            || annotation.model
+            || annotation.provisioning
+            || annotation.register_only);
+    let job = annotation.job().filter(|_| is_worker)?;
+    let began = annotation.worker_start_time.get()?;
+    let is_in_time = elapsed(began, nest.now()) < nest.config.lifetimes.registration;
+    let is_registered = nest.desk().beside().registered.contains(&vm.name);
+    (is_in_time && !is_registered).then_some((annotation, job))
+}
+
+struct Adoption<'a> {
+    nest: &'a Arc<Nest>,
+    tasks: &'a Tasks,
+    vm: &'a Vm,
+    annotation: &'a Annotation,
+    job: JobId,
+}
+
+/// What is to become of the VM.
+enum Fate {
+    /// Its start goes on.
+    GoesOn(Box<NewWorker>),
+    /// Its worker is at the job.
+    Works,
+    /// Nobody waits for it; the words say why.
+    Useless(String),
+}
+
+impl Adoption<'_> {
+    async fn take_up(&self, work: AtWork) {
+        if self.annotation.doomed.is_some() {
+            return self.finish_failure(work).await;
+        }
+        match self.ask().await {
+            Ok(Fate::GoesOn(new)) => self.go_on(*new, work).await,
+            Ok(Fate::Works) => self.decide("its worker is at the job", "works"),
+            Ok(Fate::Useless(why)) => {
+                self.decide(format!("marked for deletion: {why}"), "useless");
+                let marked = self.nest.mark_claimed(work.vm(), &why).await;
+                if let Err(error) = marked {
+                    tracing::warn!(vm = %self.vm.id, "a VM is not marked: {}", Chain(&error));
+                }
+            }
+            Err(error) => {
+                let why = format!("left to the clean-up: CDS was not asked: {}", Chain(&error));
+                self.decide(why, "unanswered");
+            }
+        }
+        self.nest.signals.cleanup.notify_one();
+    }
+
+    fn decide(&self, what: impl Into<String>, label: &'static str) {
+        let subject = Subject::Request(self.job.to_string().into());
+        let reason = format!("{} {}: {}", self.vm.name, self.vm.id, what.into());
+        self.nest.decide(Draft::new(subject, Decided::Adopted, reason).vm(&self.vm.id), label);
+    }
+
+    async fn ask(&self) -> Result<Fate, CallError> {
+        let mut pauses = Pauses::within(ASKING);
+        loop {
+            match self.fate().await {
+                Ok(fate) => return Ok(fate),
+                Err(error) if !pauses.pause().await => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether the job is still ours to start a worker for.
+    async fn fate(&self) -> Result<Fate, CallError> {
+        let (standing, found) = standing(self.nest, &self.job).await?;
+        match (standing, &self.job) {
+            (Standing::Held, _) => {}
+            // A booking ends after two minutes, however long the VM takes.
+            (Standing::Free, JobId::V1(_)) => match take(self.nest, &self.job).await {
+                Taking::Ours => {}
+                Taking::NotOurs(why) => return Ok(Fate::Useless(why)),
+                Taking::Unsure(error) => return Err(error),
+            },
+            (Standing::Building, _) => {
+                self.nest.read_workers().await?;
+                let is_its = self.nest.desk().beside().registered.contains(&self.vm.name);
+                return Ok(if is_its {
+                    Fate::Works
+                } else {
+                    Fate::Useless("another worker is at its job".to_owned())
+                });
+            }
+            (Standing::Free | Standing::NotOurs, _) => {
+                return Ok(Fate::Useless("its job is not ours any more".to_owned()));
+            }
+        }
+        let job = match found {
+            Found::V1(mut job) => {
+                // Ours: what speaks against it for others does not for us.
+                job.booked_by = v1::BookedBy::default();
+                Job::from_v1(&job)
+            }
+            Found::V2(mut info) => {
+                info.run_job.status = JobStatus::Waiting;
+                Job::from_v2(&info)
+            }
+            Found::Gone => return Ok(Fate::Useless("its job is gone".to_owned())),
+        };
+        let job = match job {
+            Ok(job) => job,
+            Err(refusal) => return Ok(Fate::Useless(refusal.to_string())),
+        };
+        let model = match self.model(&job).await? {
+            Ok(model) => model,
+            Err(refusal) => return Ok(Fate::Useless(refusal.to_string())),
+        };
+        Ok(Fate::GoesOn(Box::new(NewWorker {
+            job: Arc::new(job),
+            model,
+            flavor: self.nest.config.flavors.get(&self.annotation.flavor).cloned(),
+            worker: Arc::clone(&self.vm.name),
+            attempt: 1,
+            begun: self.nest.now(),
+        })))
+    }
+
+    /// The model as CDS has it now; which one of the V1 models it was stands in the annotation.
+    async fn model(&self, job: &Job) -> Result<Result<Arc<WorkerModel>, Refusal>, CallError> {
+        match demand::choose(self.nest, job).await? {
+            Choice::Fixed(model) => Ok(Ok(model)),
+            Choice::Refused(refusal) => Ok(Err(refusal)),
+            Choice::AnyV1 => {
+                let Some(client) = self.nest.cds.v1() else {
+                    return Ok(Err(Refusal::ModelsV1Disabled));
+                };
+                let path = ModelPath::parse(&self.annotation.worker_model_path);
+                match client.model(&path).await {
+                    Ok(model) => Ok(Ok(Arc::new(WorkerModel::v1(model)))),
+                    Err(error) if error.is_gone() => {
+                        Ok(Err(Refusal::OtherModel { wanted: path.to_string(), model: path }))
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    async fn go_on(&self, new: NewWorker, work: AtWork) {
+        let Self { nest, tasks, vm, .. } = self;
+        let is_off = nest.mirror.vm(&vm.id).is_some_and(|vm| vm.power == Power::Off);
+        // Its worker may have been launched in it, and is not launched twice in one VM.
+        if is_off && self.has_run().await {
+            return self.fail(&new, work, "its VM has run and is off", "powered-off").await;
+        }
+        let kit = match pack(nest, &new).await {
+            Ok(kit) => kit,
+            Err(error) => {
+                let (why, reason) = (Chain(&error).to_string(), error.reason());
+                return self.fail(&new, work, &why, reason).await;
+            }
+        };
+        nest.metrics.counters.count(Counted::SpawningWorkers);
+        self.decide(if is_off { "goes on from its power-on" } else { "goes on" }, "goes-on");
+        let launched = async {
+            let earlier = if is_off {
+                nest.power_on(&vm.id, &new.worker).await?;
+                Earlier::Nothing
+            } else {
+                Earlier::Perhaps
+            };
+            bring_up(nest, &new, &kit, &vm.id, self.annotation.address(), earlier).await
+        };
+        match launched.await {
+            Ok(launch) => {
+                nest.metrics.counters.count(Counted::SpawnedWorkers);
+                let reason = format!("worker {} runs in {}, adopted", new.worker, vm.id);
+                let draft = Draft::new(new.subject(), Decided::Spawned, reason).vm(&vm.id);
+                nest.decide(draft, "adopted");
+                watch(nest, tasks, Watched { new, work, credentials: kit.credentials, launch });
+            }
+            Err(error) => give_up(nest, tasks, &new, Some(work), &error).await,
+        }
+    }
+
+    /// What cannot be read counts as a yes.
+    async fn has_run(&self) -> bool {
+        let mut pauses = Pauses::within(ASKING);
+        loop {
+            match self.nest.has_run(&self.vm.id).await {
+                Ok(has_run) => return has_run,
+                Err(_) if pauses.pause().await => {}
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// The VM first: what might run in it must not meet another worker.
+    async fn fail(&self, new: &NewWorker, work: AtWork, why: &str, step: &'static str) {
+        record(self.nest, new, Some(&self.vm.id), why, step);
+        put_down(self.nest, new, work, why).await;
+        hand_back(self.nest, new, why).await;
+    }
+
+    /// An earlier process marked the VM and did not come to the rest: its power, and its job.
+    async fn finish_failure(&self, work: AtWork) {
+        let nest = self.nest;
+        if self.vm.power != Power::Off
+            && let Err(error) = nest.power_off(&self.vm.id, &self.vm.name).await
+        {
+            tracing::warn!(vm = %self.vm.id, "a marked VM is not powered off: {}", Chain(&error));
+            return;
+        }
+        let job = self.job.to_string();
+        let others = nest.mirror.snapshot();
+        let is_served = others.serving(&job).any(|other| other.id != self.vm.id);
+        drop(work);
+        if !is_served {
+            match super::job_side::give_back(nest, &self.job).await {
+                Ok(true) => {
+                    self.decide("its start failed, and its job was given back", "given-back")
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%job, "a job was not given back: {}", Chain(&error));
+                }
+            }
+        }
+        nest.signals.cleanup.notify_one();
+    }
+}

@@ -1,0 +1,80 @@
+//! From a VM that boots to a script that runs in it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use roost_fleet::{Phase, VmId};
+use tokio::time::sleep;
+
+use super::NewWorker;
+use super::kit::Kit;
+use crate::run::machine::{Launch, LaunchSeen, Pauses, StepError};
+use crate::run::nest::Nest;
+
+/// Whether an earlier process may have sent the launch already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Earlier {
+    Nothing,
+    Perhaps,
+}
+
+/// A launch that an earlier process sent in its last moment may need this long to show.
+const SHOWS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Waits for the guest, and launches the worker in it. An error means that the worker was not launched.
+pub(super) async fn bring_up(
+    nest: &Nest,
+    new: &NewWorker,
+    kit: &Kit,
+    vm: &VmId,
+    expected: Option<IpAddr>,
+    earlier: Earlier,
+) -> Result<Launch, StepError> {
+    let (worker, credentials) = (&*new.worker, &kit.credentials);
+    nest.wait_ready(vm, worker, expected).await?;
+    if earlier == Earlier::Perhaps
+        && let Some(launch) = find_earlier(nest, worker, kit, vm).await?
+    {
+        return Ok(launch);
+    }
+    nest.probe(vm, worker, credentials).await?;
+    if let Some(script) = &kit.pre_start {
+        nest.run_pre_start(vm, worker, credentials, script).await?;
+    }
+    nest.launch(vm, worker, credentials, &kit.launch).await
+}
+
+/// Looks twice before it believes that nothing was launched: two launches are worse than a late one.
+async fn find_earlier(
+    nest: &Nest,
+    worker: &str,
+    kit: &Kit,
+    vm: &VmId,
+) -> Result<Option<Launch>, StepError> {
+    for look in 0..2 {
+        if look > 0 {
+            sleep(SHOWS_WITHIN).await;
+        }
+        let mut pauses = Pauses::within(nest.deadlines.of(Phase::Probing));
+        let seen = loop {
+            match nest.look_for_launch(vm, &kit.credentials).await {
+                Ok(seen) => break seen,
+                Err(error) => {
+                    let error = StepError::guest(Phase::Probing, worker)(error);
+                    if !error.may_pass() || !pauses.pause().await {
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        match seen {
+            LaunchSeen::Absent => {}
+            LaunchSeen::Running { pid } => return Ok(Some(Launch::Running { pid })),
+            LaunchSeen::Ended(exit) => {
+                let (step, machine) = (Phase::Launching.into(), worker.to_owned());
+                return Err(StepError::Exit { step, machine, code: exit.code });
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,123 @@
+//! When no worker comes of it: the VM says in its own annotation that it is to be deleted, and the job goes back. On a budget of its own,
+//! because that of what failed is spent (W24).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_fleet::{Decided, Draft, NextLook, VmId};
+use tokio::time::{Instant, timeout};
+
+use super::job_side::give_back;
+use super::{NewWorker, tell};
+use crate::metrics::Counted;
+use crate::run::chain::Chain;
+use crate::run::desk::AtWork;
+use crate::run::machine::{Pauses, StepError};
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+use crate::time::elapsed;
+
+const BUDGET: Duration = Duration::from_mins(5);
+/// A clone whose answer was lost is looked out for this long: as long as the server may work at it.
+const LOOKOUT: Duration = Duration::from_mins(15);
+
+/// The worker was not launched: both sides are cleaned up at the same time.
+pub(super) async fn give_up(
+    nest: &Arc<Nest>,
+    tasks: &Tasks,
+    new: &NewWorker,
+    left: Option<AtWork>,
+    error: &StepError,
+) {
+    let why = Chain(error).to_string();
+    record(nest, new, left.as_ref().map(AtWork::vm), &why, error.step().as_str());
+    let vm = async {
+        match left {
+            Some(work) => put_down(nest, new, work, &why).await,
+            None if error.outcome_unknown() => look_out(nest, tasks, new, &why),
+            None => {}
+        }
+    };
+    tokio::join!(vm, hand_back(nest, new, &why));
+}
+
+/// Counts and records a start that failed. `step` is from a closed set.
+pub(super) fn record(
+    nest: &Nest,
+    new: &NewWorker,
+    vm: Option<&VmId>,
+    why: &str,
+    step: &'static str,
+) {
+    nest.metrics.counters.count(Counted::SpawningErrors);
+    let reason = format!("attempt {}: {why}", new.attempt);
+    let draft = Draft::new(new.subject(), Decided::Failed, reason).next_look(NextLook::OnChange);
+    nest.decide(vm.into_iter().fold(draft, Draft::vm), step);
+}
+
+/// Marks the VM and powers it off. The clean-up deletes it.
+pub(super) async fn put_down(nest: &Nest, new: &NewWorker, work: AtWork, why: &str) {
+    let (vm, deadline) = (work.vm(), Instant::now() + BUDGET);
+    let mut pauses = Pauses::until(deadline);
+    let reason = format!("the start of its worker failed: {why}");
+    let put_down = async {
+        loop {
+            match nest.mark_claimed(vm, &reason).await {
+                Err(error) if error.may_pass() && pauses.pause().await => {}
+                Err(error) => {
+                    tracing::warn!(%vm, "a VM is not marked for deletion: {}", Chain(&error));
+                    break;
+                }
+                Ok(()) => break,
+            }
+        }
+        loop {
+            match nest.power_off(vm, &new.worker).await {
+                Err(error) if error.may_pass() && pauses.pause().await => {}
+                Err(error) if !error.is_gone() => {
+                    tracing::warn!(%vm, "a VM is not powered off: {}", Chain(&error));
+                    break;
+                }
+                Err(_) | Ok(()) => break,
+            }
+        }
+    };
+    if timeout(BUDGET, put_down).await.is_err() {
+        tracing::warn!(%vm, "a VM is left to the clean-up as it is");
+    }
+    drop(work);
+    nest.signals.cleanup.notify_one();
+}
+
+/// Tells those who wait, and gives the job back if it is still ours and has no worker.
+pub(super) async fn hand_back(nest: &Nest, new: &NewWorker, why: &str) {
+    let job = &new.job.id;
+    let mut pauses = Pauses::within(BUDGET);
+    let handed_back = async {
+        tell::of_failure(nest, new, elapsed(new.begun, nest.now()), why).await;
+        loop {
+            match give_back(nest, job).await {
+                Ok(_) => return,
+                Err(error) if !pauses.pause().await => {
+                    // CDS takes it back by itself: a booking ends after two minutes, a take after ten.
+                    tracing::warn!(%job, "a job was not given back: {}", Chain(&error));
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+    };
+    if timeout(BUDGET, handed_back).await.is_err() {
+        tracing::warn!(%job, "a job was not given back in time");
+    }
+}
+
+/// A VM may come yet, and nobody will use it: it is put down when it is seen.
+fn look_out(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker, why: &str) {
+    let (nest, new, why) = (Arc::clone(nest), new.clone(), why.to_owned());
+    tasks.aside("lookout", async move {
+        if let Ok(work) = timeout(LOOKOUT, nest.sight(&new.worker)).await {
+            put_down(&nest, &new, work, &why).await;
+        }
+    });
+}

@@ -1,0 +1,174 @@
+//! From an order to a worker whose script runs, and on until CDS knows the worker.
+//!
+//! ```text
+//!   kit ──> source ──> take ──> claim, power on ─┐
+//!   nothing is taken yet  │     or clone         ├──> guest ready ──> probe ──> pre-start ──> launch ──> watch
+//!                         └── not ours: the end  │                                                        │
+//!   adopt: what an earlier process left half-way ┘                         registered, or given back <────┘
+//! ```
+//!
+//! A failure marks the VM in its own annotation and gives the job back, both on a budget of their own (W24). A crash anywhere leaves a VM
+//! that says whose it is and what for; [`adopt`] goes on from there.
+
+mod adopt;
+mod bring_up;
+mod give_up;
+mod job_side;
+mod kit;
+mod source;
+mod tell;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_fleet::{Decided, Draft, NextLook, Reservation, Subject, Timeline, VmId};
+
+pub(super) use self::adopt::adopt;
+pub(super) use self::kit::KitError;
+
+use self::bring_up::{Earlier, bring_up};
+use self::give_up::give_up;
+use self::job_side::{Taking, take};
+use self::kit::pack;
+use self::source::{Source, Stillborn};
+use self::watch::{Watched, watch};
+use super::chain::Chain;
+use super::nest::Nest;
+use super::order::{Order, Outcome};
+use super::tasks::Tasks;
+use crate::flavor::Flavor;
+use crate::job::Job;
+use crate::metrics::{Counted, Start};
+use crate::model::WorkerModel;
+use crate::time::elapsed;
+
+/// A worker on its way: for which job, of which model, by which name.
+#[derive(Debug, Clone)]
+struct NewWorker {
+    job: Arc<Job>,
+    model: Arc<WorkerModel>,
+    flavor: Option<Flavor>,
+    worker: Arc<str>,
+    /// Which attempt for this job it is, from 1.
+    attempt: u32,
+    /// When it was ordered, or found.
+    begun: Timestamp,
+}
+
+impl NewWorker {
+    fn subject(&self) -> Subject {
+        Subject::Request(self.job.id.to_string().into())
+    }
+}
+
+/// Carries out an order: takes the job, makes the VM, starts the worker in it.
+pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
+    let Order { job, model, flavor, template, worker, mut reservation, attempt, ordered } = order;
+    let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered };
+    // What can be refused is refused before the job is taken: giving it back is a scarce good (3.4).
+    let kit = match pack(nest, &new).await {
+        Ok(kit) => kit,
+        Err(error) => {
+            return put_off(
+                nest,
+                &new,
+                Decided::Deferred,
+                Chain(&error).to_string(),
+                error.reason(),
+            );
+        }
+    };
+    let source = match Source::find(nest, &new, &template, &reservation).await {
+        Ok(source) => source,
+        Err(error) => {
+            return put_off(nest, &new, error.decided(), Chain(&error).to_string(), error.reason());
+        }
+    };
+    match take(nest, &new.job.id).await {
+        Taking::Ours => {}
+        Taking::NotOurs(why) => {
+            let draft = Draft::new(new.subject(), Decided::Skipped, why);
+            nest.decide(draft, "not-ours");
+            return Outcome::NotOurs;
+        }
+        Taking::Unsure(error) => {
+            let why = format!("taking the job: {}", Chain(&error));
+            return put_off(nest, &new, Decided::Deferred, why, "taking");
+        }
+    }
+    nest.metrics.counters.count(Counted::SpawningWorkers);
+    tell::of_start(nest, tasks, &new);
+    let (start, expected) = (source.start(), source.expected_address(&reservation));
+    let work = match source.make(nest, &new, &mut reservation).await {
+        Ok(work) => work,
+        Err(Stillborn { error, left, is_untouched }) => {
+            // A VM that was left behind, or may come yet, keeps what was promised to it.
+            if is_untouched {
+                reservation.release();
+            } else {
+                drop(reservation);
+            }
+            give_up(nest, tasks, &new, left, &error).await;
+            return Outcome::Failed;
+        }
+    };
+    match bring_up(nest, &new, &kit, work.vm(), expected, Earlier::Nothing).await {
+        Ok(launch) => {
+            record_start(nest, &new, work.vm(), start, &reservation);
+            reservation.commit();
+            watch(nest, tasks, Watched { new, work, credentials: kit.credentials, launch });
+            Outcome::Started
+        }
+        Err(error) => {
+            reservation.commit();
+            give_up(nest, tasks, &new, Some(work), &error).await;
+            Outcome::Failed
+        }
+    }
+}
+
+/// Nothing was taken and nothing made; the job waits on. What is nobody's fault here is no attempt of the job either.
+fn put_off(
+    nest: &Nest,
+    new: &NewWorker,
+    decided: Decided,
+    why: String,
+    reason: &'static str,
+) -> Outcome {
+    if decided == Decided::Deferred {
+        nest.desk().attempts.uncount(&new.job.id);
+    }
+    let draft = Draft::new(new.subject(), decided, why).next_look(NextLook::OnChange);
+    nest.decide(draft, reason);
+    Outcome::NotTaken
+}
+
+fn record_start(nest: &Nest, new: &NewWorker, vm: &VmId, start: Start, reservation: &Reservation) {
+    let (now, metrics) = (nest.now(), &nest.metrics);
+    metrics.counters.count(Counted::SpawnedWorkers);
+    if let Some(queued) = new.job.queued {
+        metrics.own.job_waited(start, elapsed(queued, now));
+    }
+    let (how, label) = match start {
+        Start::Warm => ("a spare", "warm"),
+        Start::Cold => ("a clone", "cold"),
+    };
+    let took = elapsed(new.begun, now);
+    let steps = nest.timelines.of(&new.worker).map(|line| steps(&line)).unwrap_or_default();
+    let worker = &new.worker;
+    let reason = format!("worker {worker} runs in {vm}, {how}, {took:.1?} after its order{steps}");
+    let draft = Draft::new(new.subject(), Decided::Spawned, reason);
+    nest.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
+}
+
+/// Which steps took how long, as far as it can be felt.
+fn steps(line: &Timeline) -> String {
+    let felt = line.steps.iter().filter_map(|step| {
+        let took = Duration::from_millis(step.took_ms?);
+        (took >= Duration::from_millis(100)).then(|| format!("{} {took:.1?}", step.phase))
+    });
+    let felt: Vec<String> = felt.collect();
+    if felt.is_empty() { String::new() } else { format!(" ({})", felt.join(", ")) }
+}

@@ -1,0 +1,193 @@
+//! Where a worker's VM comes from: a spare that is claimed, or a template that is cloned.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use roost_fleet::{AddressGrant, Decided, Power, Reservation, Vm, VmId};
+use roost_vim::VmError;
+use roost_vim::wire::types::VirtualDevice;
+
+use super::NewWorker;
+use crate::annotation::Annotation;
+use crate::clone_spec::{Birth, Claim, ClaimError, Purpose};
+use crate::metrics::Start;
+use crate::run::desk::AtWork;
+use crate::run::holding::own_annotation;
+use crate::run::machine::StepError;
+use crate::run::nest::Nest;
+
+/// What a VM will be made of, seen to be fit for it.
+#[derive(Debug)]
+pub(super) enum Source {
+    Spare { work: AtWork, spare: Arc<Vm>, annotation: Box<Annotation>, devices: Vec<VirtualDevice> },
+    Template(Arc<Vm>),
+}
+
+/// Why there is nothing to make a VM of.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SourceError {
+    #[error("somebody is at work on spare {vm}")]
+    Busy { vm: VmId },
+    #[error("{vm} is no spare any more")]
+    NoSpare { vm: VmId },
+    #[error("the disks of spare {vm}")]
+    Devices { vm: VmId, source: VmError },
+    #[error("claiming spare {vm}")]
+    Claim { vm: VmId, source: ClaimError },
+    #[error("cloning template {template}")]
+    Clone { template: String, source: StepError },
+}
+
+impl SourceError {
+    pub(super) fn decided(&self) -> Decided {
+        match self {
+            Self::Busy { .. } | Self::NoSpare { .. } | Self::Devices { .. } => Decided::Deferred,
+            Self::Claim { .. } => Decided::Refused,
+            Self::Clone { source, .. } if source.may_pass() => Decided::Deferred,
+            Self::Clone { .. } => Decided::Refused,
+        }
+    }
+
+    /// From a closed set: it becomes a metric label.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Busy { .. } | Self::NoSpare { .. } | Self::Devices { .. } => "spare",
+            Self::Claim { .. } => "claim-spec",
+            Self::Clone { .. } => "clone-spec",
+        }
+    }
+}
+
+/// A VM that was to be made.
+#[derive(Debug)]
+pub(super) struct Stillborn {
+    pub(super) error: StepError,
+    /// What was left behind, or may be.
+    pub(super) left: Option<AtWork>,
+    /// Surely nothing was made, and the spare is as it was.
+    pub(super) is_untouched: bool,
+}
+
+impl Source {
+    /// What the reservation has, seen to be fit. Nothing is changed yet.
+    pub(super) async fn find(
+        nest: &Nest,
+        new: &NewWorker,
+        template: &Arc<Vm>,
+        reservation: &Reservation,
+    ) -> Result<Self, SourceError> {
+        if let Some(vm) = reservation.spare() {
+            return Self::find_spare(nest, new, vm).await;
+        }
+        let checked =
+            nest.check_clone(&birth(nest, new, template, reservation.address()), template).await;
+        checked
+            .map_err(|source| SourceError::Clone { template: template.name.to_string(), source })?;
+        Ok(Self::Template(Arc::clone(template)))
+    }
+
+    async fn find_spare(nest: &Nest, new: &NewWorker, vm: &VmId) -> Result<Self, SourceError> {
+        let work = nest.at_work(vm).ok_or_else(|| SourceError::Busy { vm: vm.clone() })?;
+        let no_spare = || SourceError::NoSpare { vm: vm.clone() };
+        let spare = nest.mirror.vm(vm).ok_or_else(no_spare)?;
+        let is_fit = |spare: &Annotation| spare.provisioning && spare.doomed.is_none();
+        let annotation = own_annotation(&spare, nest.hatchery())
+            .filter(|annotation| spare.power == Power::Off && is_fit(annotation));
+        let annotation = Box::new(annotation.ok_or_else(no_spare)?.clone());
+        let has_disk_size = new.flavor.as_ref().is_some_and(|flavor| flavor.disk_gb.is_some());
+        let devices = if has_disk_size {
+            let read = nest.vcenter.devices(&vm.moref()).await;
+            read.map_err(|source| SourceError::Devices { vm: vm.clone(), source })?
+        } else {
+            Vec::new()
+        };
+        claim(nest, new, &spare, &annotation, &devices)
+            .reconfigure()
+            .map_err(|source| SourceError::Claim { vm: vm.clone(), source })?;
+        Ok(Self::Spare { work, spare, annotation, devices })
+    }
+
+    pub(super) fn start(&self) -> Start {
+        match self {
+            Self::Spare { .. } => Start::Warm,
+            Self::Template(_) => Start::Cold,
+        }
+    }
+
+    /// The address that the guest was or will be given; `None` if it asks a DHCP server.
+    pub(super) fn expected_address(&self, reservation: &Reservation) -> Option<IpAddr> {
+        match self {
+            Self::Spare { annotation, .. } => annotation.address(),
+            Self::Template(_) => reservation.address().map(|grant| IpAddr::V4(grant.address)),
+        }
+    }
+
+    /// Makes the VM and powers it on.
+    pub(super) async fn make(
+        self,
+        nest: &Nest,
+        new: &NewWorker,
+        reservation: &mut Reservation,
+    ) -> Result<AtWork, Stillborn> {
+        let (work, spare, annotation, devices) = match self {
+            Self::Spare { work, spare, annotation, devices } => (work, spare, annotation, devices),
+            Self::Template(template) => {
+                let grant = reservation.address().cloned();
+                let birth = birth(nest, new, &template, grant.as_ref());
+                let cloned = nest.clone_at_work(&birth, &template, reservation).await;
+                return cloned.map_err(|error| {
+                    let is_untouched = error.nothing_made();
+                    Stillborn { error, left: None, is_untouched }
+                });
+            }
+        };
+        let claim = claim(nest, new, &spare, &annotation, &devices);
+        if let Err(error) = nest.claim_spare(&spare, &claim, reservation).await {
+            let is_untouched = !error.outcome_unknown();
+            // Whose it is now is not known; if it is a worker by now, it is nobody's.
+            let left = (!is_untouched).then_some(work);
+            return Err(Stillborn { error, left, is_untouched });
+        }
+        match nest.power_on(work.vm(), &new.worker).await {
+            Ok(()) => Ok(work),
+            Err(error) => Err(Stillborn { error, left: Some(work), is_untouched: false }),
+        }
+    }
+}
+
+fn birth<'a>(
+    nest: &'a Nest,
+    new: &'a NewWorker,
+    template: &'a Vm,
+    address: Option<&'a AddressGrant>,
+) -> Birth<'a> {
+    Birth {
+        hatchery: nest.hatchery(),
+        name: &new.worker,
+        source: &template.name,
+        purpose: Purpose::Worker { model: &new.model, job: &new.job.id },
+        flavor: new.flavor.as_ref(),
+        address,
+        now: nest.now(),
+    }
+}
+
+fn claim<'a>(
+    nest: &'a Nest,
+    new: &'a NewWorker,
+    spare: &'a Vm,
+    annotation: &'a Annotation,
+    devices: &'a [VirtualDevice],
+) -> Claim<'a> {
+    Claim {
+        hatchery: nest.hatchery(),
+        spare: annotation,
+        change_version: spare.change_version.as_deref(),
+        worker: &new.worker,
+        job: &new.job.id,
+        model: &new.model,
+        flavor: new.flavor.as_ref(),
+        devices,
+        now: nest.now(),
+    }
+}

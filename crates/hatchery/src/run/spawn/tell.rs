@@ -1,0 +1,67 @@
+//! What the people who wait for a job read in its log. Best effort: no VM waits for a message.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_cds::v1::SpawnInfo;
+use roost_cds::v2::InfoLevel;
+use roost_cds::{CallError, JobId};
+
+use super::NewWorker;
+use crate::messages;
+use crate::model::WorkerModel;
+use crate::run::chain::Chain;
+use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+
+/// Says beside everything else that a worker is being started.
+pub(super) fn of_start(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker) {
+    let (nest, new) = (Arc::clone(nest), new.clone());
+    tasks.errand("job-message", async move {
+        note(&new, start(&nest, &new).await);
+    });
+}
+
+async fn start(nest: &Nest, new: &NewWorker) -> Result<(), CallError> {
+    let (hatchery, worker, model) = (nest.hatchery(), &new.worker, new.model.display_name());
+    match (&new.job.id, nest.cds.v1(), nest.cds.v2()) {
+        (JobId::V1(number), Some(client), _) => {
+            let now = nest.now();
+            let mut infos = vec![SpawnInfo::hatchery_starts(now, hatchery, worker, &model)];
+            if matches!(&*new.model, WorkerModel::V1(model) if model.is_deprecated) {
+                infos.push(SpawnInfo::deprecated_model(now, &model));
+            }
+            client.add_spawn_infos(*number, &infos).await
+        }
+        (JobId::V2(uuid), _, Some(client)) => {
+            let words = messages::starting(hatchery, worker, &model);
+            client.add_info(uuid, InfoLevel::Info, words).await?;
+            let words = messages::size(worker, new.flavor.as_ref());
+            client.add_info(uuid, InfoLevel::Info, words).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says that no worker came of it.
+pub(super) async fn of_failure(nest: &Nest, new: &NewWorker, after: Duration, why: &str) {
+    let (hatchery, worker, model) = (nest.hatchery(), &new.worker, new.model.display_name());
+    let told = match (&new.job.id, nest.cds.v1(), nest.cds.v2()) {
+        (JobId::V1(number), Some(client), _) => {
+            let info = SpawnInfo::spawn_failed(nest.now(), hatchery, &model, after, why);
+            client.add_spawn_infos(*number, &[info]).await
+        }
+        (JobId::V2(uuid), _, Some(client)) => {
+            let words = messages::failed(hatchery, worker, &model, after, &why);
+            client.add_info(uuid, InfoLevel::Error, words).await
+        }
+        _ => Ok(()),
+    };
+    note(new, told);
+}
+
+fn note(new: &NewWorker, told: Result<(), CallError>) {
+    if let Err(error) = told {
+        tracing::debug!(job = %new.job.id, "a message to the job was lost: {}", Chain(&error));
+    }
+}

@@ -1,0 +1,163 @@
+//! The workers that CDS knows, as one whole reading of both lists or none.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_cds::{CallError, WorkerStatus, v1, v2};
+use roost_fleet::Freshness;
+
+use super::desk::lock;
+use super::holding::Beside;
+use super::nest::Nest;
+use crate::pool::{Listed, StartedVm, Views};
+use crate::time::elapsed;
+
+/// Decisions rest on a reading no older than this.
+pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(45);
+/// At rest.
+const SLOW: Duration = Duration::from_secs(15);
+/// While workers are on their way: a worker that has registered makes room for the next.
+const FAST: Duration = Duration::from_secs(3);
+
+/// Both lists as they were read at one time. A protocol that is not spoken has no list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WorkerLists {
+    pub(crate) v1: Option<Vec<v1::Worker>>,
+    pub(crate) v2: Option<Vec<v2::Worker>>,
+    /// When the first of them was asked for.
+    pub(crate) as_of: Timestamp,
+}
+
+impl WorkerLists {
+    fn named(&self) -> impl Iterator<Item = (&str, WorkerStatus)> {
+        let v1 = self.v1.iter().flatten().map(|worker| (worker.name.as_str(), worker.status));
+        let v2 = self.v2.iter().flatten().map(|worker| (worker.name.as_str(), worker.status));
+        v1.chain(v2)
+    }
+
+    pub(super) fn beside(&self) -> Beside {
+        let mut beside = Beside::default();
+        for (name, status) in self.named() {
+            let name: Arc<str> = name.into();
+            if status == WorkerStatus::Disabled {
+                beside.disabled.insert(Arc::clone(&name));
+            }
+            beside.registered.insert(name);
+        }
+        beside
+    }
+
+    /// Those that take a worker's slot.
+    pub(super) fn counting(&self) -> impl Iterator<Item = Arc<str>> {
+        self.named().filter(|(_, status)| *status != WorkerStatus::Disabled).map(|(name, _)| name.into())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.named().count()
+    }
+
+    pub(crate) fn views<'a>(&'a self, vms: Listed<Vec<StartedVm<'a>>>) -> Views<'a> {
+        Views {
+            vms,
+            v1: self.v1.as_deref().map_or(Listed::NotSpoken, Listed::Whole),
+            v2: self.v2.as_deref().map_or(Listed::NotSpoken, Listed::Whole),
+        }
+    }
+}
+
+/// The last whole reading, and what is wrong if a later one failed.
+#[derive(Debug, Default)]
+pub(crate) struct Workers {
+    latest: Mutex<Latest>,
+    /// One reading at a time; whoever comes meanwhile takes its result.
+    reading: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Latest {
+    lists: Option<Arc<WorkerLists>>,
+    trouble: Option<String>,
+}
+
+impl Workers {
+    pub(crate) fn latest(&self) -> Option<Arc<WorkerLists>> {
+        lock(&self.latest).lists.clone()
+    }
+
+    /// The last whole reading if decisions may rest on it.
+    pub(crate) fn believed(&self, now: Timestamp) -> Result<Arc<WorkerLists>, String> {
+        let Latest { lists, trouble } = lock(&self.latest).clone();
+        match lists {
+            Some(lists) if elapsed(lists.as_of, now) <= BELIEVED_FOR => Ok(lists),
+            _ => Err(trouble.unwrap_or_else(|| "the workers were not read yet".to_owned())),
+        }
+    }
+
+    /// For the guard: failed readings make it incomplete.
+    pub(crate) fn freshness(&self) -> Freshness {
+        let Latest { lists, trouble } = lock(&self.latest).clone();
+        let fresh = lists.map_or_else(Freshness::default, |lists| {
+            Freshness::complete(lists.as_of, lists.len())
+        });
+        match trouble {
+            Some(trouble) => fresh.failed(trouble),
+            None => fresh,
+        }
+    }
+}
+
+impl Nest {
+    /// Reads both lists, unless a reading that began after this call was made by somebody else.
+    pub(crate) async fn read_workers(&self) -> Result<Arc<WorkerLists>, CallError> {
+        let asked = self.clock.now();
+        let _one = self.workers.reading.lock().await;
+        if let Some(lists) = self.workers.latest().filter(|lists| lists.as_of > asked) {
+            return Ok(lists);
+        }
+        let as_of = self.clock.now();
+        let read = async {
+            let v1 = match self.cds.v1() {
+                Some(client) => Some(client.workers().await?),
+                None => None,
+            };
+            let v2 = match self.cds.v2() {
+                Some(client) => Some(client.workers().await?),
+                None => None,
+            };
+            Ok::<_, CallError>(WorkerLists { v1, v2, as_of })
+        };
+        match read.await {
+            Ok(lists) => {
+                let lists = Arc::new(lists);
+                *lock(&self.workers.latest) = Latest { lists: Some(Arc::clone(&lists)), trouble: None };
+                let now = self.clock.now();
+                let mut desk = self.desk();
+                let snapshot = self.mirror.snapshot();
+                desk.hear(&lists, &snapshot, now);
+                drop(desk);
+                self.signals.plan.notify_one();
+                Ok(lists)
+            }
+            Err(error) => {
+                lock(&self.workers.latest).trouble = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the lists for ever: seldom at rest, often while workers are awaited.
+    pub(super) async fn follow_workers(&self) {
+        loop {
+            if let Err(error) = self.read_workers().await {
+                tracing::warn!("reading the workers from CDS failed: {error}");
+            }
+            let pending = self.desk().ledger.taken(self.clock.now()).by_vms.pending > 0;
+            tokio::select! {
+                biased;
+                () = self.signals.workers.notified() => {}
+                () = tokio::time::sleep(if pending { FAST } else { SLOW }) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The command line, which is also that of every other test of the workspace.
+
+use roost_hatchery::planted::Bug;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Args {
+    pub(crate) task: Task,
+    pub(crate) bug: Option<Bug>,
+    /// Whether replays and planted bugs belong to it.
+    pub(crate) is_whole_suite: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Suite {
+        from: u64,
+        seeds: u64,
+    },
+    One {
+        seed: u64,
+    },
+    /// A filter asked for other tests.
+    Nothing,
+}
+
+/// In the suite.
+const SEEDS: u64 = 200;
+
+impl Args {
+    pub(crate) fn parse(
+        args: impl Iterator<Item = String>,
+        seeds_variable: Option<String>,
+    ) -> Result<Self, String> {
+        let (mut seeds, mut from, mut one, mut bug) = (None, 1, None, None);
+        let mut is_for_us = true;
+        let mut args = args.peekable();
+        while let Some(arg) = args.next() {
+            let mut number = |name: &str| -> Result<u64, String> {
+                let value = args.next().ok_or_else(|| format!("{name} needs a number"))?;
+                value.parse().map_err(|_| format!("{name} needs a number, not {value:?}"))
+            };
+            match arg.as_str() {
+                "--seeds" => seeds = Some(number("--seeds")?),
+                "--from" => from = number("--from")?,
+                "--seed" => one = Some(number("--seed")?),
+                "--planted" => {
+                    let name = args.next().ok_or("--planted needs the name of a bug")?;
+                    let named = Bug::ALL.into_iter().find(|bug| format!("{bug:?}") == name);
+                    bug = Some(named.ok_or_else(|| {
+                        format!("there is no bug {name:?}; there are {:?}", Bug::ALL)
+                    })?);
+                }
+                // What the usual test harness takes and what does not concern this one.
+                "--test-threads" | "--skip" | "--color" | "--format" | "-Z" => drop(args.next()),
+                "--list" | "--ignored" => is_for_us = false,
+                flag if flag.starts_with('-') => {}
+                filter => is_for_us &= "campaign".contains(filter),
+            }
+        }
+        if seeds.is_none()
+            && let Some(value) = &seeds_variable
+        {
+            let number = value.parse().map_err(|_| format!("ROOST_SEEDS={value} is no number"))?;
+            seeds = Some(number);
+        }
+        let is_whole_suite = seeds.is_none() && one.is_none();
+        let task = match (is_for_us, one) {
+            (false, _) => Task::Nothing,
+            (true, Some(seed)) => Task::One { seed },
+            (true, None) => Task::Suite { from, seeds: seeds.unwrap_or(SEEDS) },
+        };
+        Ok(Self { task, bug, is_whole_suite })
+    }
+}

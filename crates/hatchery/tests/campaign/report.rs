@@ -1,0 +1,108 @@
+//! What the campaign prints, in the words of the usual test harness where there are any.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use roost_hatchery::planted::Bug;
+
+use crate::run::{Outcomes, Tally, run};
+use crate::squad::work;
+
+/// A failing seed is told in full; of the rest only the number.
+const TOLD: usize = 20;
+
+/// Runs one seed and tells its story.
+pub(crate) fn one(seed: u64, bug: Option<Bug>) -> u64 {
+    let story = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(
+            std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned()),
+        ))
+        .without_time()
+        .with_writer(std::io::stderr)
+        .finish();
+    let outcome = tracing::subscriber::with_default(story, || run(seed, bug));
+    println!("seed {seed}: {:?}, digest {:016x}", outcome.tally, outcome.digest);
+    let failed = u64::from(!outcome.is_well());
+    if failed > 0 {
+        tell(seed, &outcome, bug);
+    }
+    result(1 - failed, failed);
+    failed
+}
+
+/// Runs many seeds.
+pub(crate) fn many(from: u64, seeds: u64, bug: Option<Bug>) -> u64 {
+    println!("\nrunning {seeds} seeds from {from}");
+    let (mut failed, mut sum) = (Vec::new(), Tally::default());
+    work(from, seeds, bug, |seed, outcome| {
+        sum = added(sum, outcome.tally);
+        if !outcome.is_well() {
+            if failed.len() < TOLD {
+                tell(seed, &outcome, bug);
+            }
+            failed.push(seed);
+        }
+        false
+    });
+    let Tally { jobs, succeeded, launches, deaths, calls, simulated } = sum;
+    let hours = simulated.as_secs() / 3600;
+    println!(
+        "{jobs} jobs, {succeeded} of them a success, {launches} workers launched, {deaths} crashes, {calls} vCenter calls, \
+         {hours} simulated hours"
+    );
+    if !failed.is_empty() {
+        failed.sort_unstable();
+        println!("failed: {failed:?}");
+    }
+    let failed = failed.len() as u64;
+    result(seeds - failed, failed);
+    failed
+}
+
+/// Shows that a run is a function of its seed.
+pub(crate) fn replays(from: u64) -> u64 {
+    const REPLAYED: u64 = 6;
+    println!("\nrunning {REPLAYED} seeds twice");
+    let mut failed = 0;
+    for seed in from..from + REPLAYED {
+        let (first, second) = (run(seed, None).digest, run(seed, None).digest);
+        if first != second {
+            println!("seed {seed} gave {first:016x} and then {second:016x}");
+            failed += 1;
+        }
+    }
+    result(REPLAYED - failed, failed);
+    failed
+}
+
+pub(crate) fn result(passed: u64, failed: u64) {
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out");
+}
+
+fn tell(seed: u64, outcome: &Outcomes, bug: Option<Bug>) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "seed {seed} failed:");
+    for violation in &outcome.violations {
+        let _ = writeln!(out, "    {violation:?}");
+    }
+    if let Some(panic) = &outcome.panic {
+        let _ = writeln!(out, "    panicked: {panic}");
+    }
+    let planted = bug.map(|bug| format!(" --planted {bug:?}")).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "    replay: cargo test -p roost-hatchery --test campaign -- --seed {seed}{planted}"
+    );
+}
+
+fn added(a: Tally, b: Tally) -> Tally {
+    Tally {
+        jobs: a.jobs + b.jobs,
+        succeeded: a.succeeded + b.succeeded,
+        launches: a.launches + b.launches,
+        deaths: a.deaths + b.deaths,
+        calls: a.calls + b.calls,
+        simulated: a.simulated.saturating_add(b.simulated).min(Duration::MAX),
+    }
+}

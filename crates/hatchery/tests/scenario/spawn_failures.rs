@@ -1,0 +1,234 @@
+//! A worker that does not come: its VM goes, its job is given back, and it is said why.
+
+use roost_cds::{JobId, JobStatus};
+use roost_cds_sim::V2Demand;
+use roost_fleet::{Decided, Query, Subject};
+use roost_vcenter_sim::{Action, AddressBehaviour, GuestBehaviour, HostConnection, Outage, Rule, When};
+use tokio::time::Instant;
+
+use crate::lab::{Conduct, DEBIAN, Lab, Setup, mins, secs, wait_until};
+
+/// Why starts for a job failed so far.
+fn failures(lab: &Lab, job: &JobId) -> Vec<String> {
+    let subject = Subject::Request(job.to_string().into());
+    let query = Query { verdict: Some(Decided::Failed), ..Query::of(subject) };
+    lab.hatchery().journal().find(&query).iter().map(|found| found.reason.to_string()).collect()
+}
+
+async fn wait_for_failure(lab: &Lab, job: &JobId) -> String {
+    wait_until("the start failed", mins(30), || !failures(lab, job).is_empty()).await;
+    failures(lab, job).remove(0)
+}
+
+fn well() -> GuestBehaviour {
+    let credentials = roost_vcenter_sim::Credentials {
+        user: "cds".into(),
+        password: "guest-password-0815".into(),
+    };
+    GuestBehaviour { credentials: Some(credentials), ..GuestBehaviour::default() }
+}
+
+/// Rule 7 of design.md, W23: every wait has a name and a deadline, and says what it saw.
+#[tokio::test(start_paused = true)]
+async fn a_guest_without_tools_is_given_up_at_its_deadline_and_the_job_goes_on_elsewhere() {
+    let lab = Lab::new().await;
+    let dead = GuestBehaviour { starts_tools: false, ..well() };
+    lab.vcenter.set_guest_behaviour("debian12", dead).unwrap();
+    let job = lab.job();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("booting took longer than 180s; it is on, its guest is not ready"), "{why}");
+    lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
+    lab.wait_for(&job, JobStatus::Success).await;
+    let report = lab.cds.job(&job).unwrap();
+    assert_eq!(report.releases(), ["hv1"]);
+    assert!(
+        report.infos.iter().any(|info| info.contains("Error while Hatchery hv1 spawns worker")),
+        "{:?}",
+        report.infos
+    );
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_with_another_address_than_its_own_gets_no_worker() {
+    let lab = Lab::new().await;
+    let wrong = AddressBehaviour::Wrong("10.99.0.9".parse().unwrap());
+    lab.vcenter
+        .set_guest_behaviour("debian12", GuestBehaviour { address: wrong, ..well() })
+        .unwrap();
+    let job = lab.job();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("10.99.0.9") && why.contains("it was given 10."), "{why}");
+    assert!(lab.guests.launches().is_empty());
+    lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+}
+
+/// The task fails, and the VM is there all the same.
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_fails_at_its_power_on_leaves_nothing_behind() {
+    let lab = Lab::new().await;
+    let job = lab.job();
+    wait_until("it is being cloned", mins(5), || lab.calls_of("CloneVM_Task") > 0).await;
+    let hosts = ["DC0_C0_H0", "DC0_C0_H1", "DC0_C0_H2"];
+    for host in hosts {
+        lab.vcenter.set_host_connection(host, HostConnection::NotResponding).unwrap();
+    }
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(!lab.own_vms().is_empty(), "{why}");
+    for host in hosts {
+        lab.vcenter.set_host_connection(host, HostConnection::Connected).unwrap();
+    }
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_fails_costs_its_job_one_release_and_nothing_else() {
+    let lab = Lab::new().await;
+    let full = Action::fail_task("NoDiskSpace", "the datastore is full");
+    lab.vcenter.faults().add(Rule::new("CloneVM_Task", full).once());
+    let job = lab.job();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("NoDiskSpace"), "{why}");
+    lab.wait_for(&job, JobStatus::Success).await;
+    assert_eq!(lab.cds.job(&job).unwrap().releases(), ["hv1"]);
+    lab.wait_until_clean(0).await;
+}
+
+/// At most one launch for each VM, whatever is lost.
+#[tokio::test(start_paused = true)]
+async fn a_launch_whose_answer_is_lost_is_found_in_the_guest() {
+    let lab = Lab::new().await;
+    // The first is the probe.
+    let lost = Rule::new("StartProgramInGuest", Action::CutAfter).when(When::Nth(2)).once();
+    lab.vcenter.faults().add(lost);
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    assert_eq!(lab.guests.launches_of(&job).len(), 1);
+    assert_eq!(lab.cds.job(&job).unwrap().releases(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_never_arrived_is_not_repeated_in_the_same_vm() {
+    let lab = Lab::new().await;
+    let lost = Rule::new("StartProgramInGuest", Action::CutBefore).when(When::Nth(2)).once();
+    lab.vcenter.faults().add(lost);
+    let job = lab.job();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("does not run"), "{why}");
+    lab.wait_for(&job, JobStatus::Success).await;
+    assert_eq!(lab.guests.launches_of(&job).len(), 1);
+    lab.wait_until_clean(0).await;
+}
+
+/// Not only when `workerRegistrationTTL` is over.
+#[tokio::test(start_paused = true)]
+async fn a_script_that_has_ended_is_not_waited_for() {
+    let lab = Lab::new().await;
+    let mut first = true;
+    lab.guests.conduct(move |_| {
+        if std::mem::replace(&mut first, false) { Conduct::ScriptFails } else { Conduct::Obedient }
+    });
+    let job = lab.job();
+    wait_until("it was launched", mins(10), || !lab.guests.launches().is_empty()).await;
+    let launched = Instant::now();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("the launch script ended with exit code 1"), "{why}");
+    assert!(launched.elapsed() < secs(75), "{:?}", launched.elapsed());
+    lab.wait_for(&job, JobStatus::Success).await;
+    assert_eq!(lab.cds.job(&job).unwrap().releases(), ["hv1"]);
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_goes_down_without_a_worker_gives_its_job_back_at_once() {
+    let lab = Lab::new().await;
+    let mut first = true;
+    lab.guests.conduct(move |_| {
+        if std::mem::replace(&mut first, false) { Conduct::GoesDown } else { Conduct::Obedient }
+    });
+    let job = lab.job();
+    wait_until("it was launched", mins(10), || !lab.guests.launches().is_empty()).await;
+    let launched = Instant::now();
+    let why = wait_for_failure(&lab, &job).await;
+    assert!(why.contains("powered off before its worker registered"), "{why}");
+    assert!(launched.elapsed() < secs(45), "{:?}", launched.elapsed());
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_takes_its_time_is_waited_for() {
+    let lab = Lab::new().await;
+    lab.guests.conduct(|_| Conduct::Slow(mins(5)));
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    let report = lab.cds.job(&job).unwrap();
+    assert_eq!((report.releases().len(), report.executions().len()), (0, 1));
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_is_done_between_two_looks_has_not_failed() {
+    let lab = Lab::new().await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(std::time::Duration::from_millis(50)));
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+    assert_eq!(failures(&lab, &job), [""; 0]);
+}
+
+/// W24: the failure has a budget of its own, long after that of the start is spent.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_cleaned_up_also_when_the_vcenter_is_away_at_that_moment() {
+    let lab = Lab::new().await;
+    let dead = GuestBehaviour { starts_tools: false, ..well() };
+    lab.vcenter.set_guest_behaviour("debian12", dead).unwrap();
+    let job = lab.job();
+    wait_until("the clone is there", mins(10), || lab.vm_of(&job).is_some()).await;
+    tokio::time::sleep(secs(170)).await;
+    lab.vcenter.restart(Outage { lasts: mins(2), refuses: true });
+    wait_for_failure(&lab, &job).await;
+    lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+}
+
+/// A clone of which nothing was heard for its ten minutes comes after all.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_comes_too_late_is_put_down_when_it_comes() {
+    let lab = Lab::of(Setup::new("hv1")).await;
+    lab.vcenter.faults().add(Rule::new("CloneVM_Task", Action::DelayTask(mins(13))).once());
+    let job = lab.job();
+    wait_for_failure(&lab, &job).await;
+    lab.wait_for(&job, JobStatus::Success).await;
+    tokio::time::sleep(mins(10)).await;
+    lab.wait_until_clean(0).await;
+    assert_eq!(lab.guests.launches_of(&job).len(), 1);
+}
+
+/// D6: found out before the job is taken, because the spare's disk is read first.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_cannot_grow_costs_the_job_nothing() {
+    let setup = Setup::new("hv1").pool("debian12", 1).push("flavors", |entry| {
+        entry.insert("name".into(), "huge".into());
+        entry.insert("cpus".into(), 2.into());
+        entry.insert("memoryMB".into(), 2048.into());
+        entry.insert("diskSizeGB".into(), 500.into());
+    });
+    let lab = Lab::of(setup).await;
+    lab.wait_for_spares(1).await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).flavor("huge"));
+    wait_until("it is decided", mins(5), || {
+        lab.verdict(&job).is_some_and(|verdict| {
+            matches!(verdict.verdict, Decided::Refused | Decided::Spawned)
+        })
+    })
+    .await;
+    let verdict = lab.verdict(&job).unwrap();
+    if verdict.verdict == Decided::Refused {
+        assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
+        assert_eq!(lab.ready_spares().len(), 1, "the spare is as it was");
+    }
+}

@@ -1,0 +1,118 @@
+use jiff::Timestamp;
+use roost_console::views::{AddressesView, GaugeView, LinkView, Overview};
+
+use super::table::{Table, left, right};
+use super::words::{count, memory, since, span};
+use super::{decisions, pools};
+
+/// What an operator with a pager wants to know, in that order.
+pub(super) fn render(overview: &Overview, width: Option<usize>) -> Vec<String> {
+    let Overview { service, version, now, started, capacity, .. } = overview;
+    let ready = if overview.ready { "ready" } else { "NOT READY" };
+    let mut lines = vec![
+        format!("{service}  {ready}  up {}  roost {version}", since(*now, *started)),
+        String::new(),
+    ];
+    // Not cut to the terminal: what binds or what is wrong must be read to its end.
+    let mut fact = |name: &str, words: String| lines.push(format!("{name:<12}{words}"));
+    fact("queue", queue(overview));
+    if let Some(binds) = &overview.what_binds {
+        fact("binds", binds.clone());
+    }
+    fact("vCenter", link(&overview.link, *now));
+    fact("workers", gauge(capacity.workers, |n| n.to_string()));
+    fact("pending", gauge(capacity.pending, |n| n.to_string()));
+    fact("registering", gauge(capacity.registering, |n| n.to_string()));
+    fact("CPUs", gauge(capacity.cpus, |n| n.to_string()));
+    fact("memory", gauge(capacity.memory_mb, memory));
+    if let Some(addresses) = &overview.addresses {
+        fact("addresses", addresses_left(addresses));
+    }
+    let deletions = &overview.deletions;
+    let last_minute = format!("{} in the last minute", deletions.last_minute);
+    fact(
+        "deletions",
+        match &deletions.frozen {
+            Some(why) => format!("FROZEN until a person resumes them: {why}; {last_minute}"),
+            None => last_minute,
+        },
+    );
+    if overview.workers.iter().any(|lane| lane.count > 0) {
+        lines.push(String::new());
+        lines.extend(lanes(overview, width));
+    }
+    if !overview.pools.is_empty() {
+        lines.push(String::new());
+        lines.extend(pools::render(overview.pools.clone(), width));
+    }
+    if !overview.recent.is_empty() {
+        lines.push(String::new());
+        let last = overview.recent.len().saturating_sub(SHOWN_DECISIONS);
+        lines.extend(decisions::render(&overview.recent[last..], *now, width));
+    }
+    lines
+}
+
+/// So that the whole fits a screen; `roost decisions` has the rest.
+const SHOWN_DECISIONS: usize = 8;
+
+fn queue(overview: &Overview) -> String {
+    let queue = &overview.queue;
+    let oldest = queue.oldest_waiting_secs.map(|secs| format!(" (the oldest for {})", span(secs)));
+    format!("{} waiting{}, {} starting", queue.waiting, oldest.unwrap_or_default(), queue.starting)
+}
+
+fn link(link: &LinkView, now: Timestamp) -> String {
+    let mut words = match (link.connected, link.synced) {
+        (true, true) => "connected".to_owned(),
+        (true, false) => "connected, NOT SYNCED".to_owned(),
+        (false, _) => "NOT CONNECTED".to_owned(),
+    };
+    let mut also = |more: String| {
+        words.push_str(", ");
+        words.push_str(&more);
+    };
+    if let Some(trouble) = &link.trouble {
+        also(trouble.clone());
+    }
+    also(format!("{} seen", count(link.vms_seen, "VM", "VMs")));
+    if let Some(then) = link.last_contact {
+        also(format!("last contact {} ago", since(now, then)));
+    }
+    if let Some(calls) = link.calls {
+        also(format!("{} in the last minute", count(calls.last_minute, "call", "calls")));
+    }
+    if link.resyncs > 0 {
+        also(format!("read anew {}", count(link.resyncs, "time", "times")));
+    }
+    words
+}
+
+fn gauge(gauge: GaugeView, unit: impl Fn(u64) -> String) -> String {
+    let limit = gauge.limit.at().map_or_else(|| gauge.limit.to_string(), &unit);
+    let reserved = match gauge.reserved {
+        0 => String::new(),
+        reserved => format!(" (+{} reserved)", unit(reserved)),
+    };
+    format!("{}{reserved} of {limit}", unit(gauge.used))
+}
+
+fn addresses_left(addresses: &AddressesView) -> String {
+    let AddressesView { total, free, used, reserved, quarantined, forecast } = addresses;
+    let mut words = format!(
+        "{free} free of {total} ({used} used, {reserved} reserved, {quarantined} in quarantine)"
+    );
+    if let Some(forecast) = forecast {
+        words.push_str("; ");
+        words.push_str(forecast);
+    }
+    words
+}
+
+fn lanes(overview: &Overview, width: Option<usize>) -> Vec<String> {
+    let mut table = Table::new([left("PHASE"), right("VMS"), left("NAMES").narrows(1, 12)]);
+    for lane in overview.workers.iter().filter(|lane| lane.count > 0) {
+        table.row([lane.words.clone(), lane.count.to_string(), lane.names.join(" ")]);
+    }
+    table.render(width)
+}

@@ -1,0 +1,176 @@
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use reqwest::Url;
+use roost_cds::Secret;
+use roost_hatchery::config::{Invalid, Listen, Surroundings};
+
+use super::args::Asking;
+
+/// Where a service is if nobody says so: the port of CDS's own sample configuration.
+const DEFAULT_URL: &str = "http://127.0.0.1:8086";
+
+/// Whom to ask.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    pub(super) token: Option<Secret>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TargetError {
+    #[error("{text:?} is no address of a service: it must be like {DEFAULT_URL}")]
+    Url { text: String },
+    #[error("reading {}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{}", path.display())]
+    Config { path: PathBuf, source: Invalid },
+    #[error("{} holds no token", path.display())]
+    NoToken { path: PathBuf },
+}
+
+impl Target {
+    pub(super) fn find(
+        asking: &Asking,
+        surroundings: &dyn Surroundings,
+    ) -> Result<Self, TargetError> {
+        let filled =
+            |name| surroundings.variable(name).filter(|text: &String| !text.trim().is_empty());
+        let url = match (&asking.url, &asking.config) {
+            (Some(url), _) => url.clone(),
+            (None, Some(path)) => url_of(path, surroundings)?,
+            (None, None) => filled("ROOST_URL").unwrap_or_else(|| DEFAULT_URL.to_owned()),
+        };
+        let token = match &asking.token_file {
+            None => filled("ROOST_TOKEN"),
+            Some(path) => {
+                let text = read(path, surroundings)?;
+                if text.trim().is_empty() {
+                    return Err(TargetError::NoToken { path: path.clone() });
+                }
+                Some(text)
+            }
+        };
+        Ok(Self { url: parse(&url)?, token: token.map(|token| Secret::new(token.trim())) })
+    }
+}
+
+fn read(path: &Path, surroundings: &dyn Surroundings) -> Result<String, TargetError> {
+    surroundings
+        .read_file(path)
+        .map_err(|source| TargetError::Read { path: path.to_owned(), source })
+}
+
+fn url_of(path: &Path, surroundings: &dyn Surroundings) -> Result<String, TargetError> {
+    let text = read(path, surroundings)?;
+    let listen = Listen::load(&text, surroundings)
+        .map_err(|source| TargetError::Config { path: path.to_owned(), source })?;
+    let address = listen.address.as_deref().unwrap_or("127.0.0.1");
+    let host = match address.trim_matches(['[', ']']).parse::<IpAddr>() {
+        // Whoever listens everywhere listens here.
+        Ok(ip) if ip.is_unspecified() => "127.0.0.1".to_owned(),
+        Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
+        Ok(IpAddr::V4(ip)) => ip.to_string(),
+        Err(_) => address.to_owned(),
+    };
+    Ok(format!("http://{host}:{}", listen.port))
+}
+
+fn parse(text: &str) -> Result<Url, TargetError> {
+    let url = Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            // A password in an address ends up in shell histories and messages.
+            && url.username().is_empty()
+            && url.password().is_none()
+    });
+    // The text may hold such a password.
+    url.ok_or_else(|| TargetError::Url { text: text.rsplit('@').next().unwrap_or(text).to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Pretend {
+        variables: BTreeMap<&'static str, &'static str>,
+        files: BTreeMap<&'static str, String>,
+    }
+
+    impl Surroundings for Pretend {
+        fn variable(&self, name: &str) -> Option<String> {
+            self.variables.get(name).map(|&value| value.to_owned())
+        }
+
+        fn read_file(&self, path: &Path) -> io::Result<String> {
+            let file = path.to_str().and_then(|path| self.files.get(path));
+            file.cloned().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+        }
+    }
+
+    fn found(asking: &Asking, surroundings: &Pretend) -> (String, Option<String>) {
+        let Target { url, token } = Target::find(asking, surroundings).unwrap();
+        (url.to_string(), token.map(|token| token.expose().to_owned()))
+    }
+
+    fn config(http: &str) -> String {
+        format!("[hatchery.vsphere.commonConfiguration.http]\n{http}")
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_environment_and_that_before_the_default() {
+        let mut surroundings = Pretend::default();
+        let mut asking = Asking::default();
+        assert_eq!(found(&asking, &surroundings), ("http://127.0.0.1:8086/".into(), None));
+        surroundings.variables =
+            [("ROOST_URL", "http://env:1"), ("ROOST_TOKEN", "from-env")].into();
+        let token = |text: &str| Some(text.to_owned());
+        assert_eq!(found(&asking, &surroundings), ("http://env:1/".into(), token("from-env")));
+        surroundings.files = [("conf", config("port = 3")), ("token", "from-file\n".into())].into();
+        asking.config = Some("conf".into());
+        asking.token_file = Some("token".into());
+        let want = ("http://127.0.0.1:3/".into(), token("from-file"));
+        assert_eq!(found(&asking, &surroundings), want);
+        asking.url = Some("https://cli:2/below".into());
+        assert_eq!(found(&asking, &surroundings).0, "https://cli:2/below");
+    }
+
+    #[test]
+    fn the_address_of_a_file_is_one_that_can_be_asked() {
+        for (http, url) in [
+            ("port = 8086", "http://127.0.0.1:8086/"),
+            ("addr = ''", "http://127.0.0.1:8081/"),
+            ("addr = '0.0.0.0'\nport = 9", "http://127.0.0.1:9/"),
+            ("addr = '::'\nport = 9", "http://127.0.0.1:9/"),
+            ("addr = '[::]'\nport = 9", "http://127.0.0.1:9/"),
+            ("addr = '10.0.0.7'\nport = 9", "http://10.0.0.7:9/"),
+            ("addr = 'fd00::7'\nport = 9", "http://[fd00::7]:9/"),
+            ("addr = 'roost.example'\nport = 9", "http://roost.example:9/"),
+        ] {
+            let surroundings =
+                Pretend { files: [("conf", config(http))].into(), ..Pretend::default() };
+            let asking = Asking { config: Some("conf".into()), ..Asking::default() };
+            assert_eq!(found(&asking, &surroundings).0, url, "{http}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let surroundings = Pretend { files: [("empty", "\n".into())].into(), ..Pretend::default() };
+        let refused =
+            |asking: Asking| Target::find(&asking, &surroundings).unwrap_err().to_string();
+        let url = |url: &str| refused(Asking { url: Some(url.into()), ..Asking::default() });
+        for text in ["localhost:8086", "ftp://h", "unix:/run/roost", "http://u:hunter2@h"] {
+            let said = url(text);
+            assert!(said.contains("is no address of a service"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+        let file = |path: &str| Asking { token_file: Some(path.into()), ..Asking::default() };
+        assert_eq!(refused(file("none")), "reading none");
+        assert_eq!(refused(file("empty")), "empty holds no token");
+    }
+}

@@ -1,0 +1,365 @@
+//! What is printed, from fixed views.
+
+use insta::assert_snapshot;
+use jiff::{SignedDuration, Timestamp};
+use roost_console::views::{
+    AddressesView, CallsView, CapacityView, DecisionView, DeletionsView, GateView, GaugeView,
+    JobDetail, JobState, JobView, LaneView, LimitView, LinkView, Overview, PoolView, Protocol,
+    QueueView, StepView, SubjectKind, VmDetail, VmKind, VmView,
+};
+
+use super::{decisions, explain, jobs, pools, status, vms, words};
+
+const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
+
+fn ago(secs: i64) -> Timestamp {
+    NOW - SignedDuration::from_secs(secs)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it fills fields that are options")]
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn shown(lines: impl AsRef<[String]>) -> String {
+    words::page(lines.as_ref())
+}
+
+fn gate(name: &str, numbers: Option<(u64, u64, LimitView)>, note: Option<&str>) -> GateView {
+    let fits = |(need, have, limit): (u64, u64, LimitView)| {
+        limit.at().is_none_or(|limit| have + need <= limit)
+    };
+    GateView {
+        name: name.into(),
+        passed: numbers.is_none_or(fits),
+        need: numbers.map(|(need, ..)| need),
+        have: numbers.map(|(_, have, _)| have),
+        limit: numbers.map(|(.., limit)| limit),
+        note: note.map(Into::into),
+    }
+}
+
+fn deferred() -> DecisionView {
+    DecisionView {
+        seq: 31,
+        at: ago(4),
+        subject_kind: SubjectKind::Job,
+        subject: "8f2c1d7e".into(),
+        subject_name: None,
+        verdict: "deferred".into(),
+        reason: "8 CPUs are needed, 60 of 64 are taken".into(),
+        bound_by: some("cpus"),
+        gates: vec![
+            gate("model", None, Some("debian12")),
+            gate("workers", Some((1, 12, LimitView::Unlimited)), None),
+            gate("pool-memory", Some((16_384, 90_112, LimitView::Unknown)), Some("cannot be read")),
+            gate("cpus", Some((8, 60, LimitView::At(64))), Some("2 kept for the smallest flavor")),
+        ],
+        next_look: some("when something changes"),
+        vm: None,
+        times: 12,
+        since: ago(125),
+    }
+}
+
+fn released() -> DecisionView {
+    DecisionView {
+        seq: 9,
+        at: ago(240),
+        verdict: "released".into(),
+        reason: "booting took longer than 180s".into(),
+        bound_by: None,
+        gates: Vec::new(),
+        next_look: None,
+        times: 1,
+        since: ago(240),
+        ..deferred()
+    }
+}
+
+fn spawned() -> DecisionView {
+    DecisionView {
+        seq: 40,
+        at: ago(20),
+        verdict: "spawned".into(),
+        reason: "claimed a spare of debian12".into(),
+        bound_by: None,
+        gates: Vec::new(),
+        next_look: None,
+        vm: some("debian12-brave-hen"),
+        times: 1,
+        since: ago(20),
+        ..deferred()
+    }
+}
+
+fn job() -> JobView {
+    JobView {
+        id: "8f2c1d7e".into(),
+        protocol: Protocol::V2,
+        project: some("SHOP"),
+        workflow: some("build-and-test"),
+        state: JobState::Waiting,
+        queued: Some(ago(125)),
+        waited_secs: Some(125),
+        model: some("debian12"),
+        flavor: some("large"),
+        vm: None,
+        verdict: Some(DecisionView { gates: Vec::new(), ..deferred() }),
+    }
+}
+
+fn vm() -> VmView {
+    VmView {
+        id: "vm-1207".into(),
+        name: "debian12-brave-hen".into(),
+        kind: VmKind::Worker,
+        power: "on".into(),
+        phase: some("booting"),
+        phase_since: Some(ago(4)),
+        job: some("8f2c1d7e"),
+        model: some("debian12"),
+        template: some("debian12-tpl"),
+        flavor: some("large"),
+        cpus: Some(8),
+        memory_mb: Some(16_384),
+        address: some("10.0.0.17"),
+        created: Some(ago(3_725)),
+        started: None,
+        worker_status: None,
+        fate: None,
+    }
+}
+
+fn step(words: &str, began: Timestamp, took_ms: Option<u64>, ended: Option<&str>) -> StepView {
+    StepView {
+        phase: words.replace(' ', "-"),
+        words: words.into(),
+        began,
+        took_ms,
+        deadline_ms: 180_000,
+        ended: ended.map(Into::into),
+    }
+}
+
+fn pool(model: &str, flavor: Option<&str>, ready: u64, waiting: Option<&str>) -> PoolView {
+    PoolView {
+        model: model.into(),
+        template: some("debian12-tpl"),
+        flavor: flavor.map(Into::into),
+        wanted: 5,
+        ready,
+        coming: 1,
+        in_use: 2,
+        missing: 4 - ready,
+        waiting: waiting.map(Into::into),
+    }
+}
+
+fn overview() -> Overview {
+    let gauge = |used, reserved, limit| GaugeView { used, reserved, limit };
+    let lane = |words: &str, names: &[&str]| LaneView {
+        phase: words.replace(' ', "-"),
+        words: words.into(),
+        count: names.len() as u64,
+        names: names.iter().map(|&name| name.into()).collect(),
+    };
+    Overview {
+        service: "nest".into(),
+        version: "0.1.0".into(),
+        now: NOW,
+        started: ago(90_000),
+        ready: true,
+        what_binds: some("cpus: needs 8, 60 of 64 taken"),
+        queue: QueueView { waiting: 3, oldest_waiting_secs: Some(125), starting: 1 },
+        workers: vec![
+            lane("cloning", &[]),
+            lane("booting", &["debian12-brave-hen"]),
+            lane("working", &["debian12-calm-owl", "ubuntu24-dry-tern"]),
+        ],
+        pools: vec![pool("debian12", None, 3, None)],
+        capacity: CapacityView {
+            workers: gauge(12, 1, LimitView::Unlimited),
+            pending: gauge(1, 0, LimitView::At(10)),
+            registering: gauge(0, 0, LimitView::At(2)),
+            cpus: gauge(56, 4, LimitView::At(64)),
+            memory_mb: gauge(98_304, 8_192, LimitView::At(262_144)),
+        },
+        addresses: Some(AddressesView {
+            total: 61,
+            free: 0,
+            used: 40,
+            reserved: 11,
+            quarantined: 10,
+            forecast: some("the next one is free in 40s"),
+        }),
+        deletions: DeletionsView { frozen: None, last_minute: 2 },
+        link: LinkView {
+            connected: true,
+            synced: true,
+            last_contact: Some(ago(2)),
+            resyncs: 1,
+            trouble: None,
+            vms_seen: 10_204,
+            calls: Some(CallsView { last_minute: 4, ..CallsView::default() }),
+        },
+        recent: vec![released(), deferred()],
+    }
+}
+
+#[test]
+fn the_status_fits_a_screen() {
+    assert_snapshot!(shown(status::render(&overview(), Some(100))));
+}
+
+#[test]
+fn the_status_shouts_when_something_is_wrong() {
+    let wrong = Overview {
+        ready: false,
+        what_binds: None,
+        queue: QueueView::default(),
+        workers: Vec::new(),
+        pools: Vec::new(),
+        addresses: None,
+        deletions: DeletionsView { frozen: some("7 of 10 VMs would go"), last_minute: 0 },
+        link: LinkView { trouble: some("connection refused"), ..LinkView::default() },
+        recent: Vec::new(),
+        ..overview()
+    };
+    assert_snapshot!(shown(status::render(&wrong, Some(100))));
+}
+
+#[test]
+fn jobs_that_wait_longest_come_first() {
+    let job = |id: &str, state, waited_secs| JobView {
+        id: id.into(),
+        state,
+        waited_secs,
+        verdict: None,
+        ..job()
+    };
+    let list = vec![
+        job("1", JobState::Ended, Some(3)),
+        job("2", JobState::Waiting, Some(3)),
+        self::job(),
+        job("3", JobState::Running, None),
+        job("4", JobState::Starting, Some(9)),
+    ];
+    assert_snapshot!(shown(jobs::render(list.clone(), None)));
+    assert_snapshot!("jobs_narrow", shown(jobs::render(list, Some(80))));
+    assert_eq!(jobs::render(Vec::new(), None), ["no jobs"]);
+}
+
+#[test]
+fn vms_are_listed_by_what_they_are_for() {
+    let list = vec![
+        VmView { name: "leaves".into(), kind: VmKind::Leaving, fate: some("marked"), ..vm() },
+        vm(),
+        VmView {
+            name: "provision-v2-1".into(),
+            kind: VmKind::Spare,
+            power: "off".into(),
+            phase: None,
+            phase_since: None,
+            job: None,
+            model: None,
+            flavor: None,
+            cpus: None,
+            memory_mb: Some(512),
+            address: None,
+            created: None,
+            ..vm()
+        },
+        VmView { name: "\u{1b}[31m<script>\u{202e}".into(), ..vm() },
+    ];
+    assert_snapshot!(shown(vms::render(list.clone(), NOW, None)));
+    assert_snapshot!("vms_narrow", shown(vms::render(list, NOW, Some(80))));
+}
+
+#[test]
+fn pools_say_what_they_wait_for() {
+    let list = vec![
+        pool(
+            "ubuntu24",
+            Some("small"),
+            0,
+            Some("the template keeps failing: 3 times, next try in 4m"),
+        ),
+        pool("debian12", None, 3, None),
+    ];
+    assert_snapshot!(shown(pools::render(list.clone(), None)));
+    assert_snapshot!("pools_narrow", shown(pools::render(list, Some(80))));
+}
+
+#[test]
+fn decisions_are_one_line_each() {
+    let deletion = DecisionView {
+        subject_kind: SubjectKind::Vm,
+        subject: "vm-1207".into(),
+        subject_name: some("debian12-brave-hen"),
+        verdict: "kept".into(),
+        reason: "its job has ended (seen twice)".into(),
+        bound_by: some("seen-twice"),
+        next_look: some("in 30s"),
+        ..released()
+    };
+    let list = [released(), deletion, deferred()];
+    assert_snapshot!(shown(decisions::render(&list, NOW, None)));
+    assert_snapshot!("decisions_narrow", shown(decisions::render(&list, NOW, Some(80))));
+    assert_eq!(decisions::render(&[], NOW, None), ["no decisions"]);
+}
+
+#[test]
+fn a_waiting_job_is_explained_by_its_gates() {
+    let detail = JobDetail { job: job(), decisions: vec![released(), deferred()], vm: None };
+    assert_snapshot!(shown(explain::render(&detail, NOW, Some(80))));
+}
+
+#[test]
+fn a_started_job_is_explained_by_what_its_vm_went_through() {
+    let job = JobView {
+        state: JobState::Starting,
+        vm: some("debian12-brave-hen"),
+        waited_secs: Some(145),
+        ..job()
+    };
+    let timeline = vec![
+        step("cloning", ago(90_000), Some(11_000), Some("done")),
+        step("shutting down", ago(89_000), Some(6_500), Some("done")),
+        StepView {
+            phase: "claiming".into(),
+            ..step("claiming a spare", ago(20), Some(1_250), Some("done"))
+        },
+        step("powering on", ago(18), Some(2_000), Some("done")),
+        step("booting", ago(16), Some(10_000), Some("done")),
+        step("waiting for address", ago(6), None, None),
+    ];
+    let vm = VmDetail {
+        vm: VmView { phase: some("waiting for address"), address: None, ..vm() },
+        annotation: None,
+        timeline,
+        decisions: Vec::new(),
+    };
+    let deferred = DecisionView { at: ago(21), ..deferred() };
+    let detail = JobDetail { job, decisions: vec![deferred, spawned()], vm: Some(vm) };
+    assert_snapshot!(shown(explain::render(&detail, NOW, Some(100))));
+}
+
+#[test]
+fn hours_of_work_do_not_hide_what_led_to_it() {
+    let timeline = vec![
+        step("cloning", ago(7_300), Some(60_000), Some("done")),
+        step("booting", ago(7_240), Some(30_000), Some("done")),
+        step("launching", ago(7_210), Some(10_000), Some("done")),
+        step("working", ago(7_200), Some(7_190_000), Some("done")),
+        step("destroying", ago(10), None, None),
+    ];
+    assert_snapshot!(shown(super::waterfall::render(&timeline, NOW, None)));
+}
+
+#[test]
+fn a_job_that_was_only_just_seen_is_explained_too() {
+    let job = JobView { queued: None, waited_secs: None, verdict: None, ..job() };
+    let detail = JobDetail { job, decisions: Vec::new(), vm: None };
+    assert_snapshot!(shown(explain::render(&detail, NOW, None)));
+}

@@ -1,0 +1,141 @@
+//! `roost demo`: a vCenter, a CDS API and a hatchery between them, in one process, on simulated time.
+//!
+//! ```text
+//!   real time                                  simulated time, one thread
+//!   +---------------------------+              +------------------------------------------+
+//!   | terminal view, web page   | -- looks --> | hatchery -- vCenter, CDS API (in process) |
+//!   | Ctrl-C                    | -- stops --> | demand . chaos . witness . narrator       |
+//!   | summary, exit code        | <-- report - | pacer                                     |
+//!   +---------------------------+              +------------------------------------------+
+//! ```
+//!
+//! The hatchery is the one that `roost run` runs, made from a configuration file like any other. Everything on the right follows from the seed: those on
+//! the left only look on.
+
+mod chaos;
+mod config;
+mod demand;
+mod live;
+mod looking_in;
+mod narrator;
+mod pacer;
+mod report;
+mod simulation;
+mod stage;
+mod witness;
+mod world;
+
+use std::io::{IsTerminal as _, stdout};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use roost_clock::Random;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use self::live::Bill;
+use self::simulation::{Setting, Simulation};
+use self::stage::Stage;
+use crate::cli::Demo;
+use crate::interruption::interruption;
+use crate::output::say;
+
+/// Where the web page is, unless somebody else is there.
+const PORT: u16 = 8086;
+/// For pages that are open at the end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
+    if args.print_config {
+        say(&config::text());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let interrupted = interruption()?;
+    let listener = listen(args.listen).await?;
+    let url = format!("http://{}", listener.local_addr().context("the web page's address")?);
+    let seed = args.seed.unwrap_or_else(|| Random::from_system().seed());
+    let is_live = !args.plain && stdout().is_terminal();
+    say(&format!("{url} shows what happens (seed {seed}; Ctrl-C ends it)\n"));
+
+    let mut simulation = Simulation::start(Setting {
+        seed,
+        jobs: args.jobs.try_into().context("--jobs")?,
+        speed: args.speed,
+        chaos: args.chaos,
+        keep: args.keep,
+        narrates: !is_live,
+    })?;
+    let Ok(stage) = (&mut simulation.stage).await else {
+        // It has ended before it began, and says why.
+        (&mut simulation.ended).await.context("the simulation's thread")??;
+        anyhow::bail!("the simulation ended before it began");
+    };
+    let (close, closing) = watch::channel(false);
+    let page = tokio::spawn(roost_console::serve(
+        listener,
+        Arc::clone(&stage.source),
+        roost_console::Settings::default(),
+        until_true(closing.clone()),
+    ));
+    let bill =
+        Bill { seed, speed: args.speed.to_string(), url, chaos: args.chaos, keep: args.keep };
+    let seen = look_on(&stage, bill, is_live, &simulation, closing);
+    let looked = tokio::select! {
+        biased;
+        () = interrupted => Ok(()),
+        looked = seen => looked,
+    };
+    close.send_replace(true);
+    simulation.stop();
+    let ended = (&mut simulation.ended).await.context("the simulation's thread panicked");
+    let _ = timeout(CLOSE_WITHIN, page).await;
+    looked?;
+    ended??;
+    let report = simulation.report.borrow().clone().context("the simulation gave no summary")?;
+    if is_live || !args.keep || report.ended == report::Ended::Stopped {
+        say(&format!("\n{report}"));
+    }
+    Ok(if report.is_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Until the demo is over, or somebody has seen enough.
+async fn look_on(
+    stage: &Stage,
+    bill: Bill,
+    is_live: bool,
+    simulation: &Simulation,
+    closing: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let mut report = simulation.report.clone();
+    if is_live {
+        let stage = stage.clone();
+        let watching =
+            tokio::task::spawn_blocking(move || live::watch(&stage, &bill, &report, &closing));
+        return watching.await.context("the view")?;
+    }
+    let ended = report.wait_for(Option::is_some).await.ok().and_then(|report| report.clone());
+    if let Some(report) = ended.filter(|_| bill.keep) {
+        say(&format!("\n{report}\n{} stays; Ctrl-C ends it\n", bill.url));
+        until_true(closing).await;
+    }
+    Ok(())
+}
+
+async fn listen(wanted: Option<SocketAddr>) -> anyhow::Result<TcpListener> {
+    if let Some(wanted) = wanted {
+        return TcpListener::bind(wanted).await.with_context(|| format!("listening on {wanted}"));
+    }
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    if let Ok(listener) = TcpListener::bind(usual).await {
+        return Ok(listener);
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("listening on 127.0.0.1")
+}
+
+async fn until_true(mut closing: watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}

@@ -1,0 +1,303 @@
+//! The thread on which the simulation runs, from the first VM to the last word.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use prometheus_client::registry::Registry;
+use roost_cds_sim::{JobEvent, JobReport};
+use roost_clock::{Clock, Random, SimClock};
+use roost_hatchery::config::Config;
+use roost_hatchery::metrics::Metrics;
+use roost_hatchery::run::{Hatchery, Wiring};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::chaos::Chaos;
+use super::config::{self, Nowhere};
+use super::demand::Demand;
+use super::looking_in::LookingIn;
+use super::narrator::narrate;
+use super::pacer::keep_pace;
+use super::report::{CallCounts, Ended, JobCounts, PoolCount, Report, Start};
+use super::stage::Stage;
+use super::witness::Witness;
+use super::world::World;
+use crate::cli::Speed;
+use crate::serve::HatcherySource;
+
+const LOOK: Duration = Duration::from_secs(1);
+/// Without any job that ends or VM that goes for this long, nothing will come any more.
+const PATIENCE: Duration = Duration::from_hours(1);
+/// At the end: for steps that are under way.
+const GRACE: Duration = Duration::from_mins(2);
+/// How fast it goes on after the end if it was as fast as it goes before.
+const AFTERWARDS: Speed = Speed::Times(1.0);
+
+/// What a simulation is told at its start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    pub(super) seed: u64,
+    pub(super) jobs: usize,
+    pub(super) speed: Speed,
+    pub(super) chaos: bool,
+    pub(super) keep: bool,
+    /// Lines about what happens, on stdout.
+    pub(super) narrates: bool,
+}
+
+/// A simulation on its own thread. It ends when this is dropped, or by itself.
+#[derive(Debug)]
+pub(super) struct Simulation {
+    /// What there is to see, once it runs.
+    pub(super) stage: oneshot::Receiver<Stage>,
+    /// The summary, once all jobs are done or somebody ended it.
+    pub(super) report: watch::Receiver<Option<Arc<Report>>>,
+    /// Closed with the thread, with what went wrong if anything did.
+    pub(super) ended: oneshot::Receiver<anyhow::Result<()>>,
+    stop: watch::Sender<bool>,
+    /// What the pacer waits with; see [`keep_pace`].
+    hold: Option<mpsc::Sender<()>>,
+}
+
+impl Simulation {
+    pub(super) fn start(setting: Setting) -> anyhow::Result<Self> {
+        let (stage_sender, stage) = oneshot::channel();
+        let (report_sender, report) = watch::channel(None);
+        let (end, ended) = oneshot::channel();
+        let (stop, stopped) = watch::channel(false);
+        let (hold, release) = mpsc::channel();
+        let play = Play { setting, report: report_sender, stopped };
+        let thread = move || {
+            let _ = end.send(play.perform(stage_sender, release));
+        };
+        std::thread::Builder::new()
+            .name("simulation".into())
+            .spawn(thread)
+            .context("starting the simulation's thread")?;
+        Ok(Self { stage, report, ended, stop, hold: Some(hold) })
+    }
+
+    /// Somebody has seen enough.
+    pub(super) fn stop(&mut self) {
+        self.stop.send_replace(true);
+        self.hold = None;
+    }
+}
+
+/// The thread's own part.
+struct Play {
+    setting: Setting,
+    report: watch::Sender<Option<Arc<Report>>>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Play {
+    fn perform(
+        self,
+        stage: oneshot::Sender<Stage>,
+        release: mpsc::Receiver<()>,
+    ) -> anyhow::Result<()> {
+        // Time only: the clock jumps, and a network would not jump with it.
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .context("starting the simulation")?;
+        runtime.block_on(self.run(stage, release))
+    }
+
+    async fn run(
+        mut self,
+        opened: oneshot::Sender<Stage>,
+        release: mpsc::Receiver<()>,
+    ) -> anyhow::Result<()> {
+        let Setting { seed, speed, .. } = self.setting;
+        let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
+        let random = Random::from_seed(seed);
+        let config = Arc::new(config::load()?);
+        let world = World::start(&random, &clock)?;
+        let witness = Witness::new(world.clone(), config.ledger_limits());
+        let mut registry = Registry::default();
+        let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
+        let wiring = wiring(&config, &world, &clock, &random, &metrics);
+        let hatchery = Hatchery::start(wiring).await.context("starting the hatchery")?;
+        hatchery.opened().await;
+        let source = HatcherySource::new(hatchery.window(), registry, metrics);
+        let demand = Demand::draw(self.setting.jobs, &mut random.fork("demand"));
+        let stage = Stage {
+            source: LookingIn::new(source, Handle::current()),
+            world: world.clone(),
+            witness: witness.clone(),
+            jobs: demand.jobs() as u64,
+        };
+        let began = Instant::now();
+        // Nobody has to look on.
+        let _ = opened.send(stage.clone());
+
+        let mut tasks = JoinSet::new();
+        let pacer = tasks.spawn(keep_pace(speed, release));
+        tasks.spawn(witness.clone().keep_looking());
+        tasks.spawn(arrive(demand, witness.clone(), world.clone()));
+        let chaos = self.setting.chaos.then(|| Chaos::begin(world.clone()));
+        if let Some(chaos) = chaos.clone() {
+            tasks.spawn(chaos.go_on(random.fork("blows")));
+        }
+        if self.setting.narrates {
+            tasks.spawn(narrate(stage.clone()));
+        }
+        let ended = tokio::select! {
+            biased;
+            () = was_stopped(&mut self.stopped) => Ended::Stopped,
+            ended = until_settled(&stage, chaos.as_ref()) => ended,
+        };
+        let report = report(&stage, seed, ended, began.elapsed(), chaos.as_ref());
+        self.report.send_replace(Some(Arc::new(report)));
+        if self.setting.keep && ended != Ended::Stopped {
+            if speed == Speed::Max {
+                pacer.abort();
+                let (hold, release) = mpsc::channel();
+                tasks.spawn(keep_pace(AFTERWARDS, release));
+                was_stopped(&mut self.stopped).await;
+                drop(hold);
+            } else {
+                was_stopped(&mut self.stopped).await;
+            }
+        }
+        tasks.abort_all();
+        hatchery.shut_down(GRACE).await;
+        Ok(())
+    }
+}
+
+fn wiring(
+    config: &Arc<Config>,
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    random: &Random,
+    metrics: &Arc<Metrics>,
+) -> Wiring {
+    Wiring {
+        config: Arc::clone(config),
+        surroundings: Arc::new(Nowhere),
+        vcenter: world.door(),
+        cds: Arc::new(world.cds.clone()),
+        clock: Arc::clone(clock),
+        random: random.fork("hatchery"),
+        metrics: Arc::clone(metrics),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        hostname: "demo".to_owned(),
+    }
+}
+
+async fn arrive(demand: Demand, witness: Witness, world: World) {
+    demand.arrive(world.cds, |job| witness.queued(job)).await;
+    witness.all_queued();
+}
+
+async fn was_stopped(stopped: &mut watch::Receiver<bool>) {
+    // A sender that is gone has stopped it as well.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// Until every job is done or refused and only the spares of the pools are left. Faults end with the last job, so that what they left behind can
+/// be cleaned up.
+async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
+    let (mut last_news, mut before) = (Instant::now(), None);
+    loop {
+        sleep(LOOK).await;
+        let open = stage.witness.unfinished().len();
+        let vms = stage.witness.vms();
+        let is_over = stage.witness.have_all_arrived() && open == 0;
+        if is_over && let Some(chaos) = chaos {
+            chaos.end();
+        }
+        let wanted: u64 = stage.source.pools().iter().map(|pool| pool.wanted).sum();
+        let all_refused = || {
+            let jobs = stage.witness.jobs();
+            stage.refused().len() == jobs.iter().filter(|job| job.impossible.is_some()).count()
+        };
+        if is_over && vms.others == 0 && vms.spares == wanted && all_refused() {
+            return Ended::ByItself;
+        }
+        let now = Some((open, vms));
+        if before != now {
+            (last_news, before) = (Instant::now(), now);
+        }
+        if last_news.elapsed() > PATIENCE {
+            return Ended::Stuck;
+        }
+    }
+}
+
+fn report(stage: &Stage, seed: u64, ended: Ended, took: Duration, chaos: Option<&Chaos>) -> Report {
+    let Stage { source, world, witness, .. } = stage;
+    let tally = stage.tally();
+    let (refused, jobs) = (stage.refused(), witness.jobs());
+    let is_impossible =
+        |id: &str| jobs.iter().any(|job| job.impossible.is_some() && job.id.to_string() == id);
+    let said = stage.turned_away();
+    let reports = world.cds.jobs();
+    // Out of attempts a job is refused too, and fails with that.
+    let has_failed =
+        |id: &String| reports.iter().any(|job| job.id.to_string() == *id && job.status.is_final());
+    let (mut warm, mut cold) = (Vec::new(), Vec::new());
+    for (start, worker) in reports.iter().filter_map(first_start) {
+        match witness.was_warm(worker) {
+            Some(true) => warm.push(start),
+            Some(false) => cold.push(start),
+            None => {}
+        }
+    }
+    let counters = world.vcenter.counters(); eprintln!("{:#?}", counters.calls);
+    let pool = |pool: roost_console::views::PoolView| PoolCount {
+        name: pool.template.unwrap_or(pool.model),
+        ready: pool.ready,
+        wanted: pool.wanted,
+    };
+    let doubles = world.cds.double_workers();
+    Report {
+        seed,
+        ended,
+        took,
+        jobs: JobCounts {
+            queued: jobs.len() as u64,
+            done: tally.done,
+            failed: tally.failed,
+            refused: refused.len() as u64,
+            impossible: jobs.iter().filter(|job| job.impossible.is_some()).count() as u64,
+            wrongly_refused: said.iter().filter(|id| !is_impossible(id) && !has_failed(id)).count()
+                as u64,
+        },
+        warm,
+        cold,
+        calls: CallCounts {
+            all: counters.total_calls(),
+            long_polls: counters.calls_of("WaitForUpdatesEx"),
+        },
+        pools: source.pools().into_iter().map(pool).collect(),
+        vms: witness.vms(),
+        most: witness.most(),
+        limits: witness.limits().clone(),
+        double_workers: doubles.iter().filter(|double| double.is_of_one_hatchery()).count(),
+        shared_addresses: witness.shared_addresses().len(),
+        faults: chaos.map(Chaos::counts),
+    }
+}
+
+/// How the first worker of a job came to it, and which one that was.
+fn first_start(job: &JobReport) -> Option<(Start, &str)> {
+    let queued = job.history.first()?.at;
+    let took =
+        job.history.iter().position(|entry| matches!(entry.event, JobEvent::WorkerTook { .. }))?;
+    let JobEvent::WorkerTook { worker } = &job.history[took].event else { return None };
+    let at = job.history[took].at;
+    let is_held =
+        |event: &JobEvent| matches!(event, JobEvent::Booked { .. } | JobEvent::Taken { .. });
+    let held = job.history[..took].iter().rev().find(|entry| is_held(&entry.event))?.at;
+    let since = |from| Duration::try_from(at.duration_since(from)).unwrap_or_default();
+    Some((Start { waited: since(queued), started: since(held) }, worker))
+}

@@ -1,0 +1,147 @@
+//! `roost run`: the service.
+
+mod source;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use prometheus_client::registry::Registry;
+use roost_clock::{Random, SystemClock};
+use roost_console::Settings;
+use roost_hatchery::config::{Config, SystemSurroundings};
+use roost_hatchery::metrics::Metrics;
+use roost_hatchery::run::{Hatchery, Wiring};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+pub(crate) use self::source::HatcherySource;
+use crate::output::say;
+use crate::{config, telemetry};
+
+/// Starts of workers that are under way when the service is told to stop get this long; what is not done by then is found by the next start.
+const GRACE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
+    let config = Arc::new(config::load(file)?);
+    telemetry::init_service(config.log);
+    let mut stop = Stop::listen()?;
+    let listener = bind(&config).await?;
+    let address = listener.local_addr().context("the address that is listened on")?;
+
+    let mut registry = Registry::default();
+    let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
+    let starting = Hatchery::start(wiring(&config, &metrics)?);
+    let hatchery = tokio::select! {
+        biased;
+        () = stop.asked() => return Ok(()),
+        started = starting => started?,
+    };
+    let source = HatcherySource::new(hatchery.window(), registry, Arc::clone(&metrics));
+    say(&format!("hatchery {} serves, http://{address}/mon/status\n", hatchery.name()));
+
+    let (end, ended) = watch::channel(false);
+    let settings = Settings {
+        token: None,
+        forwarded_header: config.listen.forwarded_header.clone(),
+    };
+    let page = tokio::spawn(roost_console::serve(listener, source, settings, closed(ended)));
+    let mut stopped = hatchery.stopped();
+    let why = tokio::select! {
+        biased;
+        () = stop.asked() => None,
+        why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
+    };
+    tracing::info!("stopping: nothing new is begun");
+    let mut draining = pin!(hatchery.shut_down(GRACE));
+    let left = tokio::select! {
+        biased;
+        left = &mut draining => left,
+        () = stop.asked() => {
+            tracing::warn!("asked a second time: what is under way is left to the next start");
+            0
+        }
+    };
+    if left > 0 {
+        tracing::warn!(left, "steps were not finished; the next start takes them up");
+    }
+    end.send_replace(true);
+    // A client that does not read must not hold us up.
+    let _ = tokio::time::timeout(Duration::from_secs(2), page).await;
+    match why {
+        None => Ok(()),
+        Some(why) => Err(anyhow::anyhow!("{why}")),
+    }
+}
+
+fn wiring(config: &Arc<Config>, metrics: &Arc<Metrics>) -> anyhow::Result<Wiring> {
+    let api = roost_cds::HttpSettings {
+        insecure: config.api.insecure,
+        ca_file: config.api.ca_file.clone(),
+    };
+    Ok(Wiring {
+        config: Arc::clone(config),
+        surroundings: Arc::new(SystemSurroundings),
+        vcenter: Arc::new(
+            roost_vim::HttpTransport::new(&config.vcenter.trust).context("the vCenter's TLS")?,
+        ),
+        cds: Arc::new(roost_cds::HttpTransport::new(&api).context("the CDS API's TLS")?),
+        clock: Arc::new(SystemClock),
+        random: Random::from_system(),
+        metrics: Arc::clone(metrics),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        hostname: hostname(),
+    })
+}
+
+async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
+    let host = config.listen.address.as_deref().filter(|host| !host.is_empty()).unwrap_or("[::]");
+    let place = format!("{host}:{}", config.listen.port);
+    let listening = match TcpListener::bind(&place).await {
+        // A machine without IPv6 has no `[::]`.
+        Err(_) if host == "[::]" => {
+            TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], config.listen.port))).await
+        }
+        other => other,
+    };
+    listening.with_context(|| {
+        format!(
+            "listening on {place} (hatchery.vsphere.commonConfiguration.http.addr and http.port)"
+        )
+    })
+}
+
+async fn closed(mut ended: watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+}
+
+fn hostname() -> String {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let name = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
+    name.map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// Whoever asks us to stop: Ctrl-C, or the service manager.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    fn listen() -> anyhow::Result<Self> {
+        let on = |kind| signal(kind).context("listening for signals");
+        Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

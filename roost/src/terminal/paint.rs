@@ -1,0 +1,43 @@
+use ratatui::style::{Color, Modifier, Style};
+
+use super::Mood;
+
+/// Colours, or none for those who set `NO_COLOR`.
+///
+/// Only the terminal's own sixteen are used, so that they fit whatever background it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    Colours,
+    Plain,
+}
+
+impl Paint {
+    pub(super) fn from_environment() -> Self {
+        match std::env::var_os("NO_COLOR") {
+            Some(value) if !value.is_empty() => Self::Plain,
+            _ => Self::Colours,
+        }
+    }
+
+    pub(super) fn mood(self, mood: Mood) -> Style {
+        let colour = match mood {
+            Mood::Good => Color::Green,
+            Mood::Busy => Color::Cyan,
+            Mood::Waiting => Color::Yellow,
+            Mood::Bad => Color::Red,
+            Mood::Quiet => Color::DarkGray,
+        };
+        match self {
+            Self::Colours => Style::new().fg(colour),
+            Self::Plain => Style::new(),
+        }
+    }
+
+    pub(super) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    pub(super) fn quiet(self) -> Style {
+        self.mood(Mood::Quiet)
+    }
+}

@@ -1,0 +1,120 @@
+//! What there is: pools, capacity, addresses, and how the vCenter is seen.
+
+use ratatui::text::{Line, Span};
+use roost_console::views::{AddressesView, GaugeView, LimitView, LinkView, Overview, PoolView};
+
+use super::Mood;
+use super::bar::{Bar, Part};
+use super::draw::heading;
+use super::paint::Paint;
+use super::words::shortened;
+
+const NAME: usize = 10;
+const NUMBERS: usize = 12;
+
+pub(super) fn lines(overview: &Overview, width: usize, paint: Paint) -> Vec<Line<'static>> {
+    let mut lines = vec![heading("pools", width, paint)];
+    lines.extend(overview.pools.iter().map(|view| pool(view, width, paint)));
+    lines.push(heading("capacity", width, paint));
+    let capacity = &overview.capacity;
+    lines.push(gauge("workers", capacity.workers, 1, width, paint));
+    lines.push(gauge("starting", capacity.pending, 1, width, paint));
+    lines.push(gauge("vCPUs", capacity.cpus, 1, width, paint));
+    lines.push(gauge("memory GB", capacity.memory_mb, 1024, width, paint));
+    lines.extend(overview.addresses.as_ref().map(|view| addresses(view, width, paint)));
+    lines.push(link(&overview.link, width, paint));
+    lines.push(deletions(overview, width, paint));
+    lines
+}
+
+fn row(name: &str, bar: &Bar, numbers: &str, width: usize, paint: Paint) -> Line<'static> {
+    let mut spans = vec![Span::raw(format!(" {:<NAME$}", shortened(name, NAME)))];
+    spans.extend(bar.spans(width.saturating_sub(NAME + NUMBERS + 3), paint));
+    spans.push(Span::raw(format!(" {:>NUMBERS$}", shortened(numbers, NUMBERS))));
+    spans.into()
+}
+
+fn pool(view: &PoolView, width: usize, paint: Paint) -> Line<'static> {
+    let bar = Bar {
+        whole: view.wanted,
+        parts: vec![
+            Part { amount: view.ready, sign: '█', mood: Mood::Good },
+            Part { amount: view.coming, sign: '▒', mood: Mood::Busy },
+        ],
+    };
+    let name = view.template.as_deref().unwrap_or(&view.model);
+    let name = match &view.flavor {
+        Some(flavor) => format!("{name}/{flavor}"),
+        None => name.to_owned(),
+    };
+    let coming = if view.coming > 0 { format!("+{}", view.coming) } else { String::new() };
+    row(&name, &bar, &format!("{}{coming} of {}", view.ready, view.wanted), width, paint)
+}
+
+fn gauge(name: &str, view: GaugeView, unit: u64, width: usize, paint: Paint) -> Line<'static> {
+    let (used, reserved) = (view.used / unit, view.reserved.div_ceil(unit));
+    let mut numbers = used.to_string();
+    if reserved > 0 {
+        numbers.push_str(&format!("+{reserved}"));
+    }
+    let whole = match view.limit {
+        LimitView::At(limit) => {
+            numbers.push_str(&format!(" of {}", limit / unit));
+            limit
+        }
+        // Nothing to be full of.
+        LimitView::Unlimited | LimitView::Unknown => u64::MAX,
+    };
+    let is_full = view.used + view.reserved >= whole;
+    let bar = Bar {
+        whole,
+        parts: vec![
+            Part {
+                amount: view.used,
+                sign: '█',
+                mood: if is_full { Mood::Waiting } else { Mood::Good },
+            },
+            Part { amount: view.reserved, sign: '▒', mood: Mood::Busy },
+        ],
+    };
+    row(name, &bar, &numbers, width, paint)
+}
+
+fn addresses(view: &AddressesView, width: usize, paint: Paint) -> Line<'static> {
+    let bar = Bar {
+        whole: view.total,
+        parts: vec![
+            Part { amount: view.used, sign: '█', mood: Mood::Good },
+            Part { amount: view.reserved, sign: '▒', mood: Mood::Busy },
+            Part { amount: view.quarantined, sign: '░', mood: Mood::Waiting },
+        ],
+    };
+    row("addresses", &bar, &format!("{} free", view.free), width, paint)
+}
+
+fn link(view: &LinkView, width: usize, paint: Paint) -> Line<'static> {
+    let (words, mood) = match (&view.trouble, view.connected && view.synced) {
+        (Some(trouble), _) => (trouble.clone(), Mood::Bad),
+        (None, false) => ("reading the inventory".to_owned(), Mood::Waiting),
+        (None, true) => (format!("{} VMs seen", view.vms_seen), Mood::Good),
+    };
+    named("vCenter", &words, mood, width, paint)
+}
+
+fn deletions(overview: &Overview, width: usize, paint: Paint) -> Line<'static> {
+    match &overview.deletions.frozen {
+        Some(why) => named("deletions", &format!("frozen: {why}"), Mood::Bad, width, paint),
+        None => {
+            let words = format!("{} in the last minute", overview.deletions.last_minute);
+            named("deletions", &words, Mood::Good, width, paint)
+        }
+    }
+}
+
+fn named(name: &str, words: &str, mood: Mood, width: usize, paint: Paint) -> Line<'static> {
+    let room = width.saturating_sub(NAME + 2);
+    Line::from(vec![
+        Span::raw(format!(" {name:<NAME$}")),
+        Span::styled(shortened(words, room), paint.mood(mood)),
+    ])
+}

@@ -1,0 +1,231 @@
+//! The commands that ask a running service, as a person runs them.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_console::views::{
+    CapacityView, DecisionQuery, DecisionView, DeletionsView, Health, JobDetail, JobState, JobView,
+    LinkView, MonitoringView, Overview, PoolView, Protocol, QueueView, SubjectKind, VersionView,
+    VmDetail, VmView,
+};
+use roost_console::{Feed, Settings, Source, Subscription, serve};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
+
+/// A service with one job.
+#[derive(Debug, Default)]
+struct OneJob(Feed);
+
+impl Source for OneJob {
+    fn status(&self) -> MonitoringView {
+        MonitoringView { now: NOW, lines: Vec::new() }
+    }
+
+    fn version(&self) -> VersionView {
+        VersionView::default()
+    }
+
+    fn workers(&self) -> Value {
+        Value::Null
+    }
+
+    fn metrics(&self) -> String {
+        String::new()
+    }
+
+    fn metrics_described(&self) -> Value {
+        Value::Null
+    }
+
+    fn liveness(&self) -> Health {
+        Health::default()
+    }
+
+    fn readiness(&self) -> Health {
+        Health::default()
+    }
+
+    fn overview(&self) -> Overview {
+        Overview {
+            service: "nest".into(),
+            version: "0.1.0".into(),
+            now: NOW,
+            started: NOW,
+            ready: true,
+            what_binds: None,
+            queue: QueueView::default(),
+            workers: Vec::new(),
+            pools: Vec::new(),
+            capacity: CapacityView::default(),
+            addresses: None,
+            deletions: DeletionsView::default(),
+            link: LinkView::default(),
+            recent: Vec::new(),
+        }
+    }
+
+    fn jobs(&self) -> Vec<JobView> {
+        self.job("42").into_iter().map(|detail| detail.job).collect()
+    }
+
+    fn job(&self, id: &str) -> Option<JobDetail> {
+        let job = JobView {
+            id: "42".into(),
+            protocol: Protocol::V1,
+            project: None,
+            workflow: None,
+            state: JobState::Waiting,
+            queued: None,
+            waited_secs: Some(61),
+            model: None,
+            flavor: None,
+            vm: None,
+            verdict: None,
+        };
+        let decisions = self.decisions(&DecisionQuery::default());
+        (id == "42").then_some(JobDetail { job, decisions, vm: None })
+    }
+
+    fn vms(&self) -> Vec<VmView> {
+        Vec::new()
+    }
+
+    fn vm(&self, _: &str) -> Option<VmDetail> {
+        None
+    }
+
+    fn pools(&self) -> Vec<PoolView> {
+        Vec::new()
+    }
+
+    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
+        let decision = DecisionView {
+            seq: 7,
+            at: NOW,
+            subject_kind: SubjectKind::Job,
+            subject: "42".into(),
+            subject_name: None,
+            verdict: "deferred".into(),
+            reason: "all workers are there".into(),
+            bound_by: Some("workers".into()),
+            gates: Vec::new(),
+            next_look: Some("when something changes".into()),
+            vm: None,
+            times: 1,
+            since: NOW,
+        };
+        let wanted = query.verdict.as_deref().is_none_or(|verdict| verdict == "deferred");
+        wanted.then_some(decision).into_iter().collect()
+    }
+
+    fn subscribe(&self) -> Subscription {
+        self.0.subscribe()
+    }
+}
+
+/// Where it is.
+async fn service() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let settings = Settings { token: Some("s3cret".into()), ..Settings::default() };
+    tokio::spawn(serve(listener, Arc::new(OneJob::default()), settings, std::future::pending()));
+    url
+}
+
+async fn roost(args: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
+    command.args(args).env_remove("ROOST_URL").env_remove("ROOST_TOKEN");
+    // Whatever proxy the machine has is not for this.
+    command.env("http_proxy", "http://127.0.0.1:9").envs(variables.iter().copied());
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
+}
+
+/// What it said, after it failed with one line.
+fn complaint(output: &Output) -> &str {
+    assert!(!output.status.success());
+    assert_eq!(text(&output.stdout), "");
+    let said = text(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said.trim_end()
+}
+
+#[tokio::test]
+async fn each_command_prints_what_the_service_shows() {
+    let url = service().await;
+    for (command, words) in [
+        ("status", "nest  ready  up 0s"),
+        ("jobs", "42   waiting    1m1s"),
+        ("vms", "no VMs"),
+        ("pools", "no pools"),
+        ("decisions", "0s  job 42   deferred  workers"),
+        ("explain 42", "Bound by:   workers"),
+    ] {
+        let mut args: Vec<_> = command.split(' ').collect();
+        args.extend(["--url", &url]);
+        let output = roost(&args, &[]).await;
+        let said = text(&output.stdout);
+        assert!(output.status.success() && said.contains(words), "{command}: {output:?}");
+        args.push("--json");
+        let output = roost(&args, &[]).await;
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(json.is_array() || json.is_object(), "{command}: {json}");
+    }
+    let none = roost(&["decisions", "--verdict", "kept", "--url", &url], &[]).await;
+    assert_eq!(text(&none.stdout), "no decisions\n");
+}
+
+#[tokio::test]
+async fn the_address_may_come_from_the_environment_or_the_configuration() {
+    let url = service().await;
+    let output = roost(&["jobs"], &[("ROOST_URL", &url)]).await;
+    assert!(output.status.success(), "{output:?}");
+    let port = url.rsplit(':').next().unwrap();
+    let folder = tempfile();
+    let file = folder.join("roost.toml");
+    let http = "[hatchery.vsphere.commonConfiguration.http]";
+    std::fs::write(&file, format!("{http}\naddr = \"127.0.0.1\"\nport = {port}\n")).unwrap();
+    let output = roost(&["jobs", "-c", file.to_str().unwrap()], &[("ROOST_URL", "http://h")]).await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn tempfile() -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("roost-ask-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_one_clear_line() {
+    let url = service().await;
+    let unknown = roost(&["explain", "43", "--url", &url], &[]).await;
+    assert_eq!(complaint(&unknown), "roost: job 43 is not known");
+
+    let denied = roost(&["jobs", "--url", &url], &[("ROOST_TOKEN", "wr0ng")]).await;
+    let said = complaint(&denied);
+    assert!(said.contains("the bearer token is not the right one"), "{said}");
+    assert!(!said.contains("wr0ng"), "{said}");
+    let allowed = roost(&["jobs", "--url", &url], &[("ROOST_TOKEN", "s3cret")]).await;
+    assert!(allowed.status.success());
+
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let nobody = roost(&["status", "--url", &format!("http://{closed}")], &[]).await;
+    let said = complaint(&nobody);
+    assert!(
+        said.starts_with(&format!("roost: no service can be reached at http://{closed}/")),
+        "{said}"
+    );
+    assert!(said.to_lowercase().contains("connection refused"), "{said}");
+
+    let foreign = roost(&["status", "--url", &format!("{url}/elsewhere")], &[]).await;
+    assert_eq!(complaint(&foreign), "roost: there is nothing at /elsewhere/api/v1/overview");
+}
