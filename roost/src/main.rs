@@ -8,6 +8,8 @@ mod config;
 mod demo;
 mod interruption;
 mod man;
+#[expect(dead_code, reason = "the service does not speak to its manager yet")]
+mod notify;
 mod output;
 mod serve;
 mod sim_cds;
@@ -26,8 +28,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     // Before anything else can ask for TLS: one crypto provider for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A service logs as its file says.
-    if !matches!(args.command, Command::Run { .. }) {
+    // A service logs as its file says, a demo by where it is shown.
+    if !matches!(args.command, Command::Run { .. } | Command::Demo(_)) {
         telemetry::init();
     }
     match run(args) {

@@ -73,7 +73,10 @@ mod tests {
             let title = text.lines().find(|line| line.starts_with(".TH ")).unwrap();
             assert!(title.contains(name), "{file}: {title}");
             let escaped = name.replace('-', "\\-");
-            assert!(text.contains(&format!("\n{escaped} \\- ")), "{file} has no NAME line:\n{text}");
+            assert!(
+                text.contains(&format!("\n{escaped} \\- ")),
+                "{file} has no NAME line:\n{text}"
+            );
             for heading in [".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS"] {
                 assert!(text.contains(heading), "{file} lacks {heading}");
             }

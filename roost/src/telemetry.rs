@@ -19,6 +19,12 @@ pub(crate) fn init_service(settings: LogSettings) {
     begin(level, settings.format);
 }
 
+/// For the demo, in which both servers may misbehave on purpose: only what nobody arranged. While a view has the terminal, nothing is written into it.
+pub(crate) fn init_demo(view_has_terminal: bool) {
+    let discards = view_has_terminal && stderr().is_terminal();
+    begin("error", discards.then_some(LogFormat::Discard));
+}
+
 fn begin(level: &str, format: Option<LogFormat>) {
     let filter = EnvFilter::try_from_env("ROOST_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);

@@ -3,17 +3,241 @@
 
 mod wire;
 
-use serde_json::json;
-use wire::{CdsSim, Site, VcenterSim};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use roost_hatchery::annotation::Annotation;
+use roost_vim::{Client, CloneVm};
+use serde_json::{Value, json};
+use wire::{CdsSim, Service, Site, VcenterSim, Vm, account, comes_true, within};
+
+/// Signed in with the name that `roost sim cds` lets in.
+const HATCHERY: &str = "roost";
+const MAX_WORKERS: usize = 5;
+const SPARES: usize = 2;
+
+/// Everything that is waited for without need is short; everything that guards against doubles is as it ships.
+const VSPHERE: &str = r#"
+dns = "10.77.0.1"
+finishedWorkerGracePeriod = 1
+killAwolServersInterval = 2
+workerProvisioningInterval = 5
+workerProvisioningPoolSize = 2
+
+[[hatchery.vsphere.networks]]
+iprange = "10.77.0.0/28"
+gateway = "10.77.0.1"
+subnetMask = "255.255.255.240"
+
+[[hatchery.vsphere.flavors]]
+name = "small"
+cpus = 1
+memoryMB = 1024
+
+[[hatchery.vsphere.flavors]]
+name = "large"
+cpus = 4
+memoryMB = 4096
+
+[[hatchery.vsphere.workerProvisioning]]
+modelVMWare = "debian12"
+number = 2
+"#;
+
+/// Those of the range, without network, broadcast and gateway.
+fn may_have(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V4(v4) if matches!(v4.octets(), [10, 77, 0, 2..=14]))
+}
+
+/// Both simulators with VMs that are none of ours, and the service between them.
+struct Scene {
+    site: Site,
+    vcenter: VcenterSim,
+    cds: CdsSim,
+    client: Client,
+    foreign: Vec<Vm>,
+    service: Option<Service>,
+}
+
+impl Scene {
+    async fn set(name: &str) -> Self {
+        let site = Site::new(name);
+        let vcenter = VcenterSim::start(&site, &["--vms", "3", "--pace", "quick"]);
+        // A job that was taken in the last moment of a process has no VM, and waits for one again after this long.
+        let cds = CdsSim::start(&site, &["--scheduling-timeout", "30", "--booking", "30"]);
+        let workers =
+            format!("maxWorker = {MAX_WORKERS}\nmaxConcurrentProvisioning = {MAX_WORKERS}");
+        site.write_config(&vcenter, &cds, VSPHERE, &workers);
+        let client = vcenter.client().await;
+        add_foreign_vms(&client).await;
+        let foreign = Vm::read_all(&client).await;
+        Self { site, vcenter, cds, client, foreign, service: None }
+    }
+
+    fn start(&mut self) {
+        self.service = Some(Service::start(&self.site));
+    }
+
+    fn kill(&mut self) {
+        self.service.take().unwrap().process.kill();
+    }
+
+    async fn queue(&self, protocol: &str, flavor: Option<&str>, takes_ms: u64) {
+        let mut demand = json!({ "takes_ms": takes_ms });
+        if let Some(flavor) = flavor {
+            demand["flavor"] = json!(flavor);
+        }
+        self.cds.add_job(protocol, &demand).await;
+    }
+
+    async fn counts(&self) -> Value {
+        self.cds.control.get("summary").await
+    }
+
+    /// How often a method of the vCenter was called.
+    async fn calls(&self, method: &str) -> u64 {
+        self.vcenter.control.get("counters").await["calls"][method].as_u64().unwrap_or(0)
+    }
+
+    /// Waits until something holds. What must hold at every moment is looked at on the way.
+    async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        let came = comes_true(within(300), async || {
+            if let Err(wrong) = self.look().await {
+                panic!("{wrong}, while waiting: {what}{}", self.account().await);
+            }
+            holds().await
+        });
+        if !came.await {
+            panic!("not in time: {what}{}", self.account().await);
+        }
+    }
+
+    async fn account(&self) -> String {
+        account(&self.site, &self.cds, &self.client, self.service.as_ref()).await
+    }
+
+    /// VMs of ours, each with what it says of itself.
+    async fn own(&self) -> Vec<(Vm, Annotation)> {
+        let vms = Vm::read_all(&self.client).await.into_iter();
+        vms.filter_map(|vm| vm.of_hatchery(HATCHERY).map(|annotation| (vm, annotation))).collect()
+    }
+
+    async fn look(&self) -> Result<(), String> {
+        let counts = self.counts().await;
+        for never in ["failed", "vanished", "double_workers"] {
+            if counts[never] != 0 {
+                return Err(format!("{never}: {}", counts[never]));
+            }
+        }
+        let own = self.own().await;
+        let (mut addresses, mut jobs) = (BTreeSet::new(), BTreeSet::new());
+        for (vm, annotation) in &own {
+            let name = &vm.name;
+            match annotation.address() {
+                Some(address) if !may_have(address) => {
+                    return Err(format!("{name} has {address}, which is not in the range"));
+                }
+                Some(address) if !addresses.insert(address) => {
+                    return Err(format!("{address} is there twice"));
+                }
+                Some(_) => {}
+                None => return Err(format!("{name} has no address")),
+            }
+            let is_given_up = annotation.doomed.is_some();
+            if !annotation.job_id.is_empty() && !is_given_up && !jobs.insert(&annotation.job_id) {
+                return Err(format!("job {} has two VMs", annotation.job_id));
+            }
+        }
+        let workers = own.iter().filter(|(vm, annotation)| vm.is_on && !annotation.provisioning);
+        match workers.count() {
+            0..=MAX_WORKERS => Ok(()),
+            more => Err(format!("{more} workers")),
+        }
+    }
+
+    /// Whether there is nothing in the vCenter but what was there before and the spares.
+    async fn is_at_rest(&self) -> bool {
+        let vms = Vm::read_all(&self.client).await;
+        let (foreign, ours): (Vec<_>, Vec<_>) =
+            vms.into_iter().partition(|vm| vm.of_hatchery(HATCHERY).is_none());
+        let is_spare = |vm: &Vm| {
+            let annotation = vm.of_hatchery(HATCHERY).unwrap();
+            annotation.provisioning && annotation.doomed.is_none() && !vm.is_on
+        };
+        foreign == self.foreign && ours.len() == SPARES && ours.iter().all(is_spare)
+    }
+}
+
+/// VMs that a careless hatchery could take for its own.
+async fn add_foreign_vms(client: &Client) {
+    let finder = client.finder("DC0").await.unwrap();
+    let template = finder.template("debian12").await.unwrap().moref;
+    let template = client.template_facts(&template).await.unwrap();
+    let folder = finder.vm_folder("").await.unwrap().moref;
+    let pool = finder.resource_pool("").await.unwrap().moref;
+    let doomed = r#"{"hatchery_name":"other","worker_name":"calm-noether","to_delete":true}"#;
+    let spare = r#"{"hatchery_name":"other","provisioning":true,"vmware_model_path":"debian12","ip_address":"10.77.0.9"}"#;
+    for (name, annotation) in [
+        ("calm-noether", doomed),
+        ("provision-v2-ip-10-77-0-9-of-another", spare),
+        ("keen-bohr", "made by hand"),
+    ] {
+        let mut request = CloneVm::new(folder.clone(), name, pool.clone());
+        request.annotation = Some(annotation.to_owned());
+        client.clone_vm(&template, &request).await.unwrap();
+    }
+}
 
 #[tokio::test]
-async fn both_simulators_start_side_by_side_with_nothing_in_them() {
-    let site = Site::new("e2e-side-by-side");
-    let vcenter = VcenterSim::start(&site, &["--vms", "0", "--pace", "instant"]);
-    let cds = CdsSim::start(&site, &[]);
-    let client = vcenter.client().await;
-    assert_eq!(vcenter.vms(&client).await, [""; 0]);
-    assert_eq!(vcenter.control.get("guests/programs").await, json!([]));
-    assert_eq!(cds.control.get("jobs").await, json!([]));
-    client.shutdown().await;
+async fn every_job_is_done_once_although_the_service_is_killed_twice() {
+    let mut scene = Scene::set("e2e-killed-twice").await;
+    let slow = json!({"method": "CloneVM_Task", "action": {"delayTaskMs": 3000}});
+    scene.vcenter.control.post("rules", &slow).await;
+    let clones_before = scene.calls("CloneVM_Task").await;
+    for (protocol, flavor) in
+        [("v2", None), ("v1", None), ("v2", Some("small")), ("v1", Some("large")), ("v2", None)]
+    {
+        scene.queue(protocol, flavor, 500).await;
+    }
+    scene.start();
+    scene
+        .until("workers and spares are being cloned", async || {
+            scene.calls("CloneVM_Task").await >= clones_before + 4
+        })
+        .await;
+    scene.kill();
+
+    scene.vcenter.control.delete("rules").await;
+    for (protocol, flavor) in [("v2", Some("small")), ("v1", None), ("v2", None), ("v2", None)] {
+        scene.queue(protocol, flavor, 4000).await;
+    }
+    scene.start();
+    scene
+        .until("long jobs are at work, others wait or are done", async || {
+            let counts = scene.counts().await;
+            counts["running"].as_u64() >= Some(2) && counts["done"].as_u64() >= Some(1)
+        })
+        .await;
+    scene.kill();
+
+    let done = scene.counts().await["done"].as_u64().unwrap();
+    for (protocol, flavor) in [("v2", None), ("v1", Some("small")), ("v2", Some("large"))] {
+        scene.queue(protocol, flavor, 500).await;
+    }
+    scene
+        .until("a worker ends while nobody looks", async || {
+            scene.counts().await["done"].as_u64() > Some(done)
+        })
+        .await;
+    scene.start();
+    scene.until("every job is done", async || scene.counts().await["done"] == 5 + 4 + 3).await;
+    for job in scene.cds.control.get("jobs").await.as_array().unwrap() {
+        assert_eq!(job["executions"].as_array().unwrap().len(), 1, "{job}");
+    }
+    scene.until("nothing is left but the spares", async || scene.is_at_rest().await).await;
+
+    let service = scene.service.take().unwrap();
+    assert_eq!(service.process.interrupt().0, Some(0));
+    assert!(scene.is_at_rest().await, "after its end{}", scene.account().await);
+    scene.client.shutdown().await;
 }

@@ -1,17 +1,14 @@
 //! `roost sim vcenter` as a newcomer meets it: start it, point govc at it, break it.
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
-use std::io::{BufRead as _, BufReader, Read as _};
+mod wire;
+
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use roost_oracle::Govc;
-
-fn roost(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
-    command.args(args).env_remove("ROOST_LOG").env_remove("ROOST_SIM_LOGIN");
-    command
-}
+use wire::{Process, Site, roost};
 
 fn output(args: &[&str]) -> Output {
     roost(args).output().unwrap()
@@ -21,60 +18,25 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A running simulator on a free port. Ends with the test.
-struct Running {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    said: String,
+/// A simulator on a free port. `name` is the test's own.
+fn start(name: &str, args: &[&str]) -> Process {
+    let mut command = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    command.args(args);
+    Process::start(command, &Site::new(name).file("log"), "Ctrl-C")
 }
 
-impl Running {
-    fn start(args: &[&str]) -> Self {
-        let mut command = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
-        let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
-        let (mut stdout, mut said) = (BufReader::new(child.stdout.take().unwrap()), String::new());
-        while !said.contains("Ctrl-C") {
-            assert_ne!(stdout.read_line(&mut said).unwrap(), 0, "it ended early and said:\n{said}");
-        }
-        Self { child, stdout, said }
-    }
-
-    fn line(&self, prefix: &str) -> &str {
-        let found = self.said.lines().find_map(|line| line.strip_prefix(prefix));
-        found.unwrap_or_else(|| panic!("no {prefix} in\n{}", self.said))
-    }
-
-    fn url(&self) -> &str {
-        self.line("export GOVC_URL=")
-    }
-
-    /// Ctrl-C; its exit code and what it said then.
-    fn interrupt(mut self) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        let mut rest = String::new();
-        self.stdout.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn url(process: &Process) -> &str {
+    process.line("export GOVC_URL=")
 }
 
 #[test]
 fn it_says_what_is_there_and_ctrl_c_ends_it() {
-    let running = Running::start(&["--vms", "3", "--hosts", "2"]);
-    assert!(
-        running.said.contains("1 datacenter, 1 cluster, 2 hosts, 3 VMs, 2 templates (seed 7)"),
-        "{}",
-        running.said
-    );
-    assert!(running.url().starts_with("http://user:pass@127.0.0.1:"), "{}", running.said);
-    assert_eq!(running.interrupt(), (Some(0), "Stopped.\n".into()));
+    let process = start("vcenter-says", &["--vms", "3", "--hosts", "2"]);
+    assert!(url(&process).starts_with("http://user:pass@127.0.0.1:"), "{process:?}");
+    let (code, said) = process.interrupt();
+    assert_eq!(code, Some(0));
+    let contents = "1 datacenter, 1 cluster, 2 hosts, 3 VMs, 2 templates (seed 7)";
+    assert!(said.contains(contents) && said.ends_with("\nStopped.\n"), "{said}");
 }
 
 /// As behind `| head -1`.
@@ -162,8 +124,8 @@ fn help_explains_every_flag() {
 
 #[test]
 fn a_newcomer_clones_a_template_watches_it_boot_runs_a_program_and_uploads_a_file() {
-    let running = Running::start(&["--pace", "instant"]);
-    let Some(govc) = Govc::new(running.url()) else { return };
+    let process = start("vcenter-newcomer", &["--pace", "instant"]);
+    let Some(govc) = Govc::new(url(&process)) else { return };
     assert!(govc.stdout(&["tree"]).contains("debian12"));
     govc.stdout(&["vm.clone", "-vm", "debian12", "worker-1"]);
     assert!(govc.stdout(&["vm.info", "worker-1"]).contains("poweredOn"));
@@ -186,18 +148,18 @@ fn a_newcomer_clones_a_template_watches_it_boot_runs_a_program_and_uploads_a_fil
 
 #[test]
 fn https_shows_the_thumbprint_of_a_certificate_of_its_own() {
-    let running = Running::start(&["--tls"]);
-    assert!(running.url().starts_with("https://"), "{}", running.said);
-    let thumbprint = running.line("# SHA-256 thumbprint ");
+    let process = start("vcenter-tls", &["--tls"]);
+    assert!(url(&process).starts_with("https://"), "{process:?}");
+    let thumbprint = process.line("# SHA-256 thumbprint ");
     assert_eq!(thumbprint.split(':').count(), 32, "{thumbprint}");
-    let Some(govc) = Govc::new(running.url()) else { return };
+    let Some(govc) = Govc::new(url(&process)) else { return };
     assert!(govc.stdout(&["about"]).contains("vCenter"));
 }
 
 #[test]
 fn guests_can_be_real_processes() {
-    let running = Running::start(&["--pace", "instant", "--guests", "exec"]);
-    let Some(govc) = Govc::new(running.url()) else { return };
+    let process = start("vcenter-exec", &["--pace", "instant", "--guests", "exec"]);
+    let Some(govc) = Govc::new(url(&process)) else { return };
     govc.stdout(&["vm.clone", "-vm", "ubuntu24", "worker-1"]);
     govc.stdout(&["vm.ip", "worker-1"]);
     let said = govc.stdout(&[

@@ -126,6 +126,11 @@ impl CdsApi {
         }
     }
 
+    /// How often a fault of any rule has struck, also of those that were cleared.
+    pub fn faults_met(&self) -> u64 {
+        self.lock().rules.acted()
+    }
+
     pub fn clear_faults(&self) {
         self.lock().rules.clear();
     }

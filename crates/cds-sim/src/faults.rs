@@ -226,13 +226,15 @@ struct Rule<F> {
 pub(crate) struct Rules {
     random: Random,
     made: u64,
+    /// How often any rule has acted.
+    acted: u64,
     requests: Vec<Rule<Fault>>,
     events: Vec<Rule<EventFault>>,
 }
 
 impl Rules {
     pub(crate) fn new(random: Random) -> Self {
-        Self { random, made: 0, requests: Vec::new(), events: Vec::new() }
+        Self { random, made: 0, acted: 0, requests: Vec::new(), events: Vec::new() }
     }
 
     fn rule<F>(&mut self, fault: F) -> Rule<F> {
@@ -263,6 +265,7 @@ impl Rules {
             rule.seen += 1;
             if rule.fault.when.is_now(rule.seen, &mut rule.random) {
                 effects.push(rule.fault.effect);
+                self.acted += 1;
             }
         }
         effects
@@ -277,7 +280,13 @@ impl Rules {
                 effect = effect.or(Some(rule.fault.effect));
             }
         }
+        self.acted += u64::from(effect.is_some());
         effect
+    }
+
+    /// Also of rules that are gone.
+    pub(crate) fn acted(&self) -> u64 {
+        self.acted
     }
 }
 
@@ -295,6 +304,8 @@ mod tests {
         assert_eq!(rules.for_request("GET /b"), []);
         assert_eq!(rules.for_request("GET /a"), [Effect::Cut]);
         assert_eq!(rules.for_request("GET /a"), []);
+        rules.clear();
+        assert_eq!(rules.acted(), 2);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod fake;
 mod feed;
+mod page;
 mod server;
 mod settings;
 mod source;
@@ -10,7 +11,7 @@ mod steer;
 pub mod views;
 
 pub use feed::{Feed, Subscription};
-pub use server::serve;
+pub use server::{Console, serve};
 pub use settings::Settings;
 pub use source::{Answered, Source};
-pub use steer::{Action, Refused, Steer};
+pub use steer::{Acting, Action, Found, Order, Person, Refused, Shown, Steer};

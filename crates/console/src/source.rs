@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::feed::Subscription;
 use crate::views::{
-    DecisionQuery, DecisionView, Health, JobDetail, JobView, MonitoringView, Overview, PoolView,
-    VersionView, VmDetail, VmView,
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, Health, JobDetail, JobView, LinkDetail,
+    MonitoringView, Overview, PoolView, SteeringView, StepView, VersionView, VmDetail, VmView,
 };
 
 /// What a running service shows. Cheap: reads memory, never calls another server, and changes nothing.
@@ -38,6 +38,33 @@ pub trait Source: Debug + Send + Sync + 'static {
     fn pools(&self) -> Vec<PoolView>;
     /// Oldest first.
     fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView>;
+
+    /// Every address of the configured ranges, in their order. Empty if addresses are not ours to give.
+    fn addresses(&self) -> Vec<AddressView> {
+        Vec::new()
+    }
+
+    fn deletions(&self) -> DeletionsDetail {
+        DeletionsDetail::default()
+    }
+
+    fn link(&self) -> LinkDetail {
+        LinkDetail { link: self.overview().link, ..LinkDetail::default() }
+    }
+
+    fn steering(&self) -> SteeringView {
+        SteeringView::default()
+    }
+
+    /// What a VM of this name went through, oldest first, also if it is gone.
+    fn timeline(&self, vm: &str) -> Vec<StepView> {
+        self.vm(vm).map(|detail| detail.timeline).unwrap_or_default()
+    }
+
+    /// The running configuration, as it may be shown.
+    fn config(&self) -> Option<Value> {
+        None
+    }
 
     /// Tells of changes from here on; a [`Feed`](crate::Feed) does it.
     fn subscribe(&self) -> Subscription;

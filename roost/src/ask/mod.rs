@@ -24,6 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::args::Ask;
+pub(crate) use self::words::clean;
 
 use self::client::{AskError, Client};
 use self::target::Target;

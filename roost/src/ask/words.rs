@@ -14,7 +14,7 @@ pub(super) fn page(lines: &[String]) -> String {
 }
 
 /// Text that others wrote, without what would command the terminal or turn the line around.
-pub(super) fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_unsafe) {
         let replace = |c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c };
         Cow::Owned(text.chars().map(replace).collect())

@@ -12,7 +12,7 @@ use super::world::World;
 
 /// How likely a request to CDS meets each of the many faults that it may meet.
 const CDS_FAULTS: f64 = 0.004;
-const BETWEEN_BLOWS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(180));
+const BETWEEN_BLOWS: (Duration, Duration) = (Duration::from_secs(50), Duration::from_secs(150));
 const OUTAGE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(30));
 /// Requests that a burst of errors meets.
 const BURST: u64 = 25;
@@ -83,14 +83,17 @@ impl Chaos {
         self.struck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a blow fall from time to time.
+    /// Lets a blow fall from time to time. Each kind comes once before one comes again.
     pub(super) async fn go_on(self, mut random: Random) {
+        let mut left = Vec::new();
         loop {
             sleep(random.duration(BETWEEN_BLOWS.0, BETWEEN_BLOWS.1)).await;
-            let lasts = random.duration(OUTAGE.0, OUTAGE.1);
-            if let Some(blow) = random.pick(&BLOWS) {
-                self.strike(*blow, lasts);
+            if left.is_empty() {
+                left.extend(BLOWS);
             }
+            let at = usize::try_from(random.below(left.len() as u64)).unwrap_or(0);
+            let lasts = random.duration(OUTAGE.0, OUTAGE.1);
+            self.strike(left.swap_remove(at), lasts);
         }
     }
 
@@ -127,6 +130,7 @@ impl Chaos {
                 struck.set(name, report.fired);
             }
         }
+        struck.set("CDS faults", self.world.cds.faults_met());
     }
 }
 
@@ -152,10 +156,10 @@ impl Blow {
     fn name(self) -> &'static str {
         match self {
             Self::VcenterRestart => "vCenter restarts",
-            Self::VcenterSessions => "losses of all vCenter sessions",
-            Self::CdsSessions => "losses of all CDS sessions",
+            Self::VcenterSessions => "lost vCenter sessions",
+            Self::CdsSessions => "lost CDS sessions",
             Self::CdsErrors => "bursts of CDS errors",
-            Self::CdsWebsockets => "closings of all websockets",
+            Self::CdsWebsockets => "closed websockets",
         }
     }
 }

@@ -58,9 +58,9 @@ name = "large"
 cpus = 8
 memoryMB = 16384
 
-# 24 addresses.
+# 26 addresses: the first and last of each range are left out.
 [[hatchery.vsphere.networks]]
-iprange = "10.42.0.8/29,10.42.0.16/28"
+iprange = "10.42.0.16/28,10.42.0.32/29,10.42.0.40/29"
 gateway = "10.42.0.1"
 subnetMask = "255.255.255.0"
 
@@ -144,7 +144,7 @@ mod tests {
         let config = loaded.config;
         assert_eq!(config.identity.name, HATCHERY);
         assert_eq!(config.region.name.as_deref(), Some(REGION));
-        assert_eq!(config.addresses.total(), 24);
+        assert_eq!(config.addresses.total(), 26);
         assert!(FLAVORS.iter().all(|name| config.flavors.get(name).is_some()));
     }
 }

@@ -12,8 +12,8 @@ use super::world::{MISSING_TEMPLATE, model_name};
 
 /// The pools are full by then, so that the first jobs find spares.
 const FIRST_WAVE: Duration = Duration::from_secs(100);
-const BETWEEN_WAVES: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(150));
-const WORK: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(180));
+const BETWEEN_WAVES: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(150));
+const WORK: (Duration, Duration) = (Duration::from_secs(30), Duration::from_mins(3));
 /// One job in so many cannot be served, and there is at least one of each kind, unless there are hardly any jobs.
 const IMPOSSIBLE_ONE_IN: usize = 15;
 const FEW: usize = 6;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use roost_console::views::DecisionQuery;
 use tokio::sync::watch;
 
 use super::report::Report;
@@ -30,7 +31,8 @@ pub(super) fn watch(
     let mut screen = Screen::take().context("taking the terminal")?;
     loop {
         let is_over = report.borrow().is_some();
-        if *closing.borrow() || (is_over && !bill.keep) {
+        let has_died = !is_over && report.has_changed().is_err();
+        if *closing.borrow() || has_died || (is_over && !bill.keep) {
             return Ok(());
         }
         if screen.show(&bill.picture(stage, is_over)).context("drawing")? == Seen::Enough {
@@ -42,6 +44,7 @@ pub(super) fn watch(
 impl Bill {
     fn picture(&self, stage: &Stage, is_over: bool) -> Picture {
         let overview = stage.source.overview();
+        let newest = DecisionQuery { limit: Some(Picture::DECISIONS), ..DecisionQuery::default() };
         let since = overview.now.duration_since(overview.started);
         let since = duration_words(Duration::try_from(since).unwrap_or_default());
         let mut facts = vec![
@@ -64,13 +67,14 @@ impl Bill {
             facts,
             jobs: counts(stage.tally()),
             overview,
+            decisions: stage.source.decisions(&newest),
             hint: hint.to_owned(),
         }
     }
 }
 
 fn counts(tally: Tally) -> Vec<Count> {
-    let count = |name, count, mood| Count { name, count, mood };
+    let count = |name, number, mood| Count { name, number, mood };
     vec![
         count("done", tally.done, Mood::Good),
         count("running", tally.running, Mood::Busy),

@@ -30,39 +30,39 @@ impl LookingIn {
 
 impl Source for LookingIn {
     fn status(&self) -> MonitoringView {
-        self.ask(|source| source.status())
+        self.ask(Source::status)
     }
 
     fn version(&self) -> VersionView {
-        self.ask(|source| source.version())
+        self.ask(Source::version)
     }
 
     fn workers(&self) -> Value {
-        self.ask(|source| source.workers())
+        self.ask(Source::workers)
     }
 
     fn metrics(&self) -> String {
-        self.ask(|source| source.metrics())
+        self.ask(Source::metrics)
     }
 
     fn metrics_described(&self) -> Value {
-        self.ask(|source| source.metrics_described())
+        self.ask(Source::metrics_described)
     }
 
     fn liveness(&self) -> Health {
-        self.ask(|source| source.liveness())
+        self.ask(Source::liveness)
     }
 
     fn readiness(&self) -> Health {
-        self.ask(|source| source.readiness())
+        self.ask(Source::readiness)
     }
 
     fn overview(&self) -> Overview {
-        self.ask(|source| source.overview())
+        self.ask(Source::overview)
     }
 
     fn jobs(&self) -> Vec<JobView> {
-        self.ask(|source| source.jobs())
+        self.ask(Source::jobs)
     }
 
     fn job(&self, id: &str) -> Option<JobDetail> {
@@ -70,7 +70,7 @@ impl Source for LookingIn {
     }
 
     fn vms(&self) -> Vec<VmView> {
-        self.ask(|source| source.vms())
+        self.ask(Source::vms)
     }
 
     fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
@@ -78,7 +78,7 @@ impl Source for LookingIn {
     }
 
     fn pools(&self) -> Vec<PoolView> {
-        self.ask(|source| source.pools())
+        self.ask(Source::pools)
     }
 
     fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {

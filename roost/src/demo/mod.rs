@@ -27,6 +27,7 @@ mod world;
 
 use std::io::{IsTerminal as _, stdout};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,14 +39,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use self::live::Bill;
+use self::report::{Ended, Report};
 use self::simulation::{Setting, Simulation};
 use self::stage::Stage;
 use crate::cli::Demo;
 use crate::interruption::interruption;
 use crate::output::say;
+use crate::telemetry;
 
 /// Where the web page is, unless somebody else is there.
 const PORT: u16 = 8086;
+/// Enough to see something new each time, and few enough digits to type one again.
+const NEW_SEEDS: u64 = 100_000;
 /// For pages that are open at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -54,11 +59,12 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
         say(&config::text());
         return Ok(ExitCode::SUCCESS);
     }
+    let is_live = !args.plain && stdout().is_terminal();
+    telemetry::init_demo(is_live);
     let interrupted = interruption()?;
     let listener = listen(args.listen).await?;
     let url = format!("http://{}", listener.local_addr().context("the web page's address")?);
-    let seed = args.seed.unwrap_or_else(|| Random::from_system().seed());
-    let is_live = !args.plain && stdout().is_terminal();
+    let seed = args.seed.unwrap_or_else(|| Random::from_system().below(NEW_SEEDS));
     say(&format!("{url} shows what happens (seed {seed}; Ctrl-C ends it)\n"));
 
     let mut simulation = Simulation::start(Setting {
@@ -83,11 +89,16 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     ));
     let bill =
         Bill { seed, speed: args.speed.to_string(), url, chaos: args.chaos, keep: args.keep };
-    let seen = look_on(&stage, bill, is_live, &simulation, closing);
+    let report = simulation.report.clone();
+    let mut looking = pin!(look_on(&stage, bill, is_live, report, closing));
     let looked = tokio::select! {
         biased;
-        () = interrupted => Ok(()),
-        looked = seen => looked,
+        () = interrupted => {
+            close.send_replace(true);
+            // The view gives the terminal back first.
+            looking.await
+        }
+        looked = &mut looking => looked,
     };
     close.send_replace(true);
     simulation.stop();
@@ -96,7 +107,7 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     looked?;
     ended??;
     let report = simulation.report.borrow().clone().context("the simulation gave no summary")?;
-    if is_live || !args.keep || report.ended == report::Ended::Stopped {
+    if is_live || !args.keep || report.ended == Ended::Stopped {
         say(&format!("\n{report}"));
     }
     Ok(if report.is_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -107,17 +118,20 @@ async fn look_on(
     stage: &Stage,
     bill: Bill,
     is_live: bool,
-    simulation: &Simulation,
+    mut report: watch::Receiver<Option<Arc<Report>>>,
     closing: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let mut report = simulation.report.clone();
     if is_live {
         let stage = stage.clone();
         let watching =
             tokio::task::spawn_blocking(move || live::watch(&stage, &bill, &report, &closing));
         return watching.await.context("the view")?;
     }
-    let ended = report.wait_for(Option::is_some).await.ok().and_then(|report| report.clone());
+    let ended = tokio::select! {
+        biased;
+        () = until_true(closing.clone()) => return Ok(()),
+        ended = report.wait_for(Option::is_some) => ended.ok().and_then(|report| report.clone()),
+    };
     if let Some(report) = ended.filter(|_| bill.keep) {
         say(&format!("\n{report}\n{} stays; Ctrl-C ends it\n", bill.url));
         until_true(closing).await;

@@ -116,7 +116,7 @@ impl Report {
             && limits.cpus.allows(most.cpus)
             && limits.memory_mb.allows(most.memory_mb);
         let words = format!(
-            "{}: at most {} of {} workers, {} of {} vCPUs, {} of {} GB of memory",
+            "{}: at most {}/{} workers, {}/{} vCPUs, {}/{} GB of memory",
             if kept { "limits held" } else { "a limit was exceeded" },
             most.workers,
             limits.workers,
@@ -194,11 +194,14 @@ impl fmt::Display for Report {
         let took = duration_words(self.took);
         writeln!(f, "Roost demo, seed {}: {took} of simulated time{ended}", self.seed)?;
         writeln!(f)?;
-        let mut line = |name: &str, value: String| writeln!(f, "  {name:<16}{value}");
+        let mut line = |name: &str, value: String| writeln!(f, "  {name:<18}{value}");
         let JobCounts { queued, done, failed, refused, .. } = self.jobs;
         line("jobs", format!("{queued} queued: {done} done, {refused} refused, {failed} failed"))?;
-        line("wait, warm", Waits(&self.warm).to_string())?;
-        line("wait, cold", Waits(&self.cold).to_string())?;
+        for (name, starts) in [("warm starts", &self.warm), ("cold starts", &self.cold)] {
+            line(name, of(starts.len() as u64, "job", "jobs"))?;
+            line("  waited", spread(starts, |start| start.waited))?;
+            line("  of it to start", spread(starts, |start| start.started))?;
+        }
         line("vCenter calls", self.calls.words(done))?;
         let pool = |pool: &PoolCount| format!("{} {}/{}", pool.name, pool.ready, pool.wanted);
         let pools: Vec<String> = self.pools.iter().map(pool).collect();
@@ -212,10 +215,10 @@ impl fmt::Display for Report {
             let struck: Vec<String> = faults
                 .iter()
                 .filter(|(_, count)| *count > 0)
-                .map(|(name, count)| format!("{count} {name}"))
+                .map(|(name, count)| format!("{name} {count}"))
                 .collect();
             let none = || "none struck".to_owned();
-            let mut parts = struck.chunks(3).map(|part| part.join(", "));
+            let mut parts = struck.chunks(2).map(|part| part.join(", "));
             line("faults", parts.next().unwrap_or_else(none))?;
             parts.try_for_each(|part| line("", part))?;
         }
@@ -236,11 +239,7 @@ impl CallCounts {
             return format!("{others}, and {long_polls} of the shared long poll");
         }
         let each = |calls: u64| tenths(calls * 10 / jobs);
-        format!(
-            "{} a job, with the shared long poll {} ({others} + {long_polls} in all)",
-            each(others),
-            each(all),
-        )
+        format!("{} a job, {} with the shared long poll", each(others), each(all))
     }
 }
 
@@ -248,27 +247,9 @@ fn tenths(count: u64) -> String {
     format!("{}.{}", count / 10, count % 10)
 }
 
-/// How long jobs waited, in words.
-struct Waits<'a>(&'a [Start]);
-
-impl fmt::Display for Waits<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("no job");
-        }
-        let at = |percent, of: fn(&Start) -> Duration| {
-            duration_words(percentile(self.0.iter().map(of).collect(), percent))
-        };
-        write!(
-            f,
-            "p50 {}, p99 {}; of it to start p50 {}, p99 {} ({})",
-            at(50, |start| start.waited),
-            at(99, |start| start.waited),
-            at(50, |start| start.started),
-            at(99, |start| start.started),
-            of(self.0.len() as u64, "job", "jobs"),
-        )
-    }
+fn spread(starts: &[Start], of: fn(&Start) -> Duration) -> String {
+    let at = |percent| duration_words(percentile(starts.iter().map(of).collect(), percent));
+    if starts.is_empty() { "-".to_owned() } else { format!("p50 {}, p99 {}", at(50), at(99)) }
 }
 
 /// By nearest rank; zero without any.
@@ -317,15 +298,29 @@ mod tests {
             },
             double_workers: 0,
             shared_addresses: 0,
-            faults: Some(vec![("failed clones", 3), ("hung vCenter calls", 0)]),
+            faults: Some(vec![
+                ("failed clones", 3),
+                ("hung vCenter calls", 0),
+                ("cut vCenter connections", 22),
+                ("CDS faults", 137),
+            ]),
         }
     }
 
     #[test]
     fn the_summary_says_all_of_it_in_lines_that_fit_a_terminal() {
         let text = report().to_string();
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_run_without_a_job_that_was_done_has_a_summary_too() {
+        let mut report = report();
+        (report.jobs, report.warm, report.cold) = (JobCounts::default(), vec![], vec![]);
+        report.faults = Some(vec![]);
+        let text = report.to_string();
+        assert!(text.contains("0 jobs") && text.contains("none struck"), "{text}");
     }
 
     #[test]

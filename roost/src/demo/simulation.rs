@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use prometheus_client::registry::Registry;
 use roost_cds_sim::{JobEvent, JobReport};
 use roost_clock::{Clock, Random, SimClock};
 use roost_hatchery::config::Config;
 use roost_hatchery::metrics::Metrics;
-use roost_hatchery::run::{Hatchery, Wiring};
+use roost_hatchery::run::{Hatchery, Stopped, Wiring};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -152,6 +152,7 @@ impl Play {
         let ended = tokio::select! {
             biased;
             () = was_stopped(&mut self.stopped) => Ended::Stopped,
+            Some(why) = gave_up(&hatchery) => bail!("the hatchery stopped: {why}"),
             ended = until_settled(&stage, chaos.as_ref()) => ended,
         };
         let report = report(&stage, seed, ended, began.elapsed(), chaos.as_ref());
@@ -203,6 +204,11 @@ async fn was_stopped(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
+/// Why the hatchery cannot go on, as soon as that is so.
+async fn gave_up(hatchery: &Hatchery) -> Option<Stopped> {
+    hatchery.stopped().wait_for(Option::is_some).await.ok().and_then(|why| why.clone())
+}
+
 /// Until every job is done or refused and only the spares of the pools are left. Faults end with the last job, so that what they left behind can
 /// be cleaned up.
 async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
@@ -252,7 +258,7 @@ fn report(stage: &Stage, seed: u64, ended: Ended, took: Duration, chaos: Option<
             None => {}
         }
     }
-    let counters = world.vcenter.counters(); eprintln!("{:#?}", counters.calls);
+    let counters = world.vcenter.counters();
     let pool = |pool: roost_console::views::PoolView| PoolCount {
         name: pool.template.unwrap_or(pool.model),
         ready: pool.ready,

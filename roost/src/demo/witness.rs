@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(warm, [("keen-bohr", true), ("calm-curie", false)]);
         assert_eq!((seen.most.workers, seen.most.cpus, seen.most.memory_mb), (2, 8, 16384));
 
-        seen.note(&[foreign.clone()], 0);
+        seen.note(std::slice::from_ref(&foreign), 0);
         let counts = seen.count(&[(foreign.moref, Power::Off)].into());
         assert_eq!((counts.made, counts.deleted, counts.foreign_touched), (2, 2, 1));
         assert_eq!(seen.most.workers, 2, "what was is remembered");
@@ -253,7 +253,7 @@ mod tests {
         let mut seen = Seen::default();
         let (a, b) =
             (vm(1, "a", Power::On, Some("10.0.0.9")), vm(2, "b", Power::On, Some("10.0.0.9")));
-        seen.note(&[a.clone()], 0);
+        seen.note(std::slice::from_ref(&a), 0);
         assert_eq!(seen.shared_addresses.len(), 0);
         seen.note(&[a, b], 0);
         assert_eq!(seen.shared_addresses.len(), 1);

@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::bar::{Bar, Part};
-use super::paint::Paint;
+use super::paint::{Paint, STRONG};
 use super::words::{duration_words, shortened};
 use super::{Count, Mood, Picture, decisions, lanes, sides};
 
@@ -17,7 +17,7 @@ const HINT: u16 = 1;
 /// Below the middle there is always room for a title and a few decisions.
 const LEAST_DECISIONS: u16 = 4;
 /// Wide enough for a bar and its numbers; what is left goes to the names of workers.
-const SIDE: u16 = 40;
+const SIDE: u16 = 38;
 /// From this width on there is room for a bar of all jobs beside their numbers.
 const WIDE: u16 = 100;
 
@@ -40,7 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture, paint: Paint) {
     show(frame, left, lanes::lines(&picture.overview.workers, width, height, paint));
     show(frame, right, side);
     let (width, height) = (usize::from(bottom.width), usize::from(bottom.height));
-    show(frame, bottom, decisions::lines(&picture.overview.recent, width, height, paint));
+    show(frame, bottom, decisions::lines(&picture.decisions, width, height, paint));
     show(frame, hint, vec![Line::styled(format!(" {}", picture.hint), paint.quiet())]);
 }
 
@@ -63,7 +63,7 @@ fn head_lines(picture: &Picture, width: u16, paint: Paint) -> Vec<Line<'static>>
 }
 
 fn title(picture: &Picture, width: usize, paint: Paint) -> Line<'static> {
-    let mut line = vec![Span::raw(" "), Span::styled(picture.title.clone(), paint.strong())];
+    let mut line = vec![Span::raw(" "), Span::styled(picture.title.clone(), STRONG)];
     let mut used = 1 + picture.title.chars().count();
     for fact in &picture.facts {
         let length = fact.chars().count() + 3;
@@ -82,14 +82,14 @@ fn jobs(counts: &[Count], width: u16, paint: Paint) -> Line<'static> {
         if number > 0 {
             line.push(Span::raw("  "));
         }
-        let mood = if count.count == 0 { Mood::Quiet } else { count.mood };
-        line.push(Span::styled(format!("{} {}", count.count, count.name), paint.mood(mood)));
+        let mood = if count.number == 0 { Mood::Quiet } else { count.mood };
+        line.push(Span::styled(format!("{} {}", count.number, count.name), paint.mood(mood)));
     }
     if width >= WIDE {
-        let part = |count: &Count| Part { amount: count.count, sign: '█', mood: count.mood };
+        let part = |count: &Count| Part { amount: count.number, sign: '█', mood: count.mood };
         let busy = counts.iter().filter(|count| count.mood != Mood::Quiet);
         let bar = Bar {
-            whole: counts.iter().map(|count| count.count).sum(),
+            whole: counts.iter().map(|count| count.number).sum(),
             parts: busy.map(part).collect(),
         };
         let used: usize = line.iter().map(Span::width).sum();

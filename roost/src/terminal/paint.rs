@@ -11,6 +11,9 @@ pub(super) enum Paint {
     Plain,
 }
 
+/// Bold, with or without colours.
+pub(super) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+
 impl Paint {
     pub(super) fn from_environment() -> Self {
         match std::env::var_os("NO_COLOR") {
@@ -31,10 +34,6 @@ impl Paint {
             Self::Colours => Style::new().fg(colour),
             Self::Plain => Style::new(),
         }
-    }
-
-    pub(super) fn strong(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
     }
 
     pub(super) fn quiet(self) -> Style {

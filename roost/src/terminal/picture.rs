@@ -1,4 +1,4 @@
-use roost_console::views::Overview;
+use roost_console::views::{DecisionView, Overview};
 
 /// Everything that one frame shows.
 #[derive(Debug, Clone)]
@@ -10,15 +10,22 @@ pub(crate) struct Picture {
     /// Where the jobs are.
     pub(crate) jobs: Vec<Count>,
     pub(crate) overview: Overview,
+    /// The last ones, newest last: at least as many as any screen has lines for, if there are so many.
+    pub(crate) decisions: Vec<DecisionView>,
     /// What can be done, such as `q ends`.
     pub(crate) hint: String,
+}
+
+impl Picture {
+    /// More lines than a screen has.
+    pub(crate) const DECISIONS: usize = 100;
 }
 
 /// So many of something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) name: &'static str,
-    pub(crate) count: u64,
+    pub(crate) number: u64,
     pub(crate) mood: Mood,
 }
 

@@ -53,17 +53,11 @@ fn pool(view: &PoolView, width: usize, paint: Paint) -> Line<'static> {
 
 fn gauge(name: &str, view: GaugeView, unit: u64, width: usize, paint: Paint) -> Line<'static> {
     let (used, reserved) = (view.used / unit, view.reserved.div_ceil(unit));
-    let mut numbers = used.to_string();
-    if reserved > 0 {
-        numbers.push_str(&format!("+{reserved}"));
-    }
-    let whole = match view.limit {
-        LimitView::At(limit) => {
-            numbers.push_str(&format!(" of {}", limit / unit));
-            limit
-        }
+    let plus = if reserved > 0 { format!("+{reserved}") } else { String::new() };
+    let (numbers, whole) = match view.limit {
+        LimitView::At(limit) => (format!("{used}{plus} of {}", limit / unit), limit),
         // Nothing to be full of.
-        LimitView::Unlimited | LimitView::Unknown => u64::MAX,
+        LimitView::Unlimited | LimitView::Unknown => (format!("{used}{plus}"), u64::MAX),
     };
     let is_full = view.used + view.reserved >= whole;
     let bar = Bar {
@@ -102,13 +96,11 @@ fn link(view: &LinkView, width: usize, paint: Paint) -> Line<'static> {
 }
 
 fn deletions(overview: &Overview, width: usize, paint: Paint) -> Line<'static> {
-    match &overview.deletions.frozen {
-        Some(why) => named("deletions", &format!("frozen: {why}"), Mood::Bad, width, paint),
-        None => {
-            let words = format!("{} in the last minute", overview.deletions.last_minute);
-            named("deletions", &words, Mood::Good, width, paint)
-        }
-    }
+    let (words, mood) = match &overview.deletions.frozen {
+        Some(why) => (format!("frozen: {why}"), Mood::Bad),
+        None => (format!("{} in the last minute", overview.deletions.last_minute), Mood::Good),
+    };
+    named("deletions", &words, mood, width, paint)
 }
 
 fn named(name: &str, words: &str, mood: Mood, width: usize, paint: Paint) -> Line<'static> {

@@ -67,28 +67,18 @@ fn decision(
 fn picture() -> Picture {
     let gauge = |used, reserved, limit| GaugeView { used, reserved, limit: LimitView::At(limit) };
     let job = "6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d";
-    let mut recent = vec![
-        decision(1, SubjectKind::Job, job, "spawned", "worker keen-bohr on a spare of debian12"),
-        decision(
-            2,
-            SubjectKind::Job,
-            "17",
-            "refused",
-            "flavor \"gigantic\" is not known: there are small, medium, large",
-        ),
-        decision(3, SubjectKind::Pool, "debian12", "deferred", "vCPUs: 38 + 2 of 40"),
-        decision(
-            4,
-            SubjectKind::Vm,
-            "vm-412",
-            "deleted",
-            "its worker has ended and it is off for 31 s",
-        ),
-    ];
-    for seq in 5..20 {
-        recent.push(decision(seq, SubjectKind::Job, job, "deferred", "vCPUs: 38 + 8 of 40"));
-    }
-    let count = |name, count, mood| Count { name, count, mood };
+    let mut decisions: Vec<_> = (1..30)
+        .map(|seq| decision(seq, SubjectKind::Job, job, "deferred", "vCPUs: 38 + 8 of 40"))
+        .collect();
+    let gigantic = "flavor \"gigantic\" is not known: there are small, medium, large";
+    let finished = "its worker has finished: powered off and not known to CDS";
+    decisions.extend([
+        decision(30, SubjectKind::Job, job, "spawned", "worker keen-bohr runs in a spare"),
+        decision(31, SubjectKind::Job, "17", "refused", gigantic),
+        decision(32, SubjectKind::Pool, "debian12", "deferred", "vCPUs: 38 + 2 of 40"),
+        decision(33, SubjectKind::Vm, "vm-412", "deleted", finished),
+    ]);
+    let count = |name, number, mood| Count { name, number, mood };
     Picture {
         title: "roost demo".into(),
         facts: vec![
@@ -163,8 +153,9 @@ fn picture() -> Picture {
                 vms_seen: 338,
                 calls: None,
             },
-            recent,
+            recent: vec![],
         },
+        decisions,
         hint: "q ends it".into(),
     }
 }
@@ -188,7 +179,6 @@ fn all_of_it_fits_80_by_24() {
         "12 to come",
         "oldest waits 45 s",
         "booting",
-        "keen-bohr",
         "working",
         "debian12",
         "ubuntu24",
@@ -209,7 +199,7 @@ fn all_of_it_fits_80_by_24() {
 #[test]
 fn a_larger_screen_shows_more() {
     let screen = drawn(&picture(), 120, 40);
-    for part in ["refused", "gigantic", "busy-knuth", "its worker has ended"] {
+    for part in ["refused", "gigantic", "keen-bohr", "its worker has finished"] {
         assert!(screen.contains(part), "{part} is missing in\n{screen}");
     }
     insta::assert_snapshot!(screen);
@@ -235,12 +225,12 @@ fn no_screen_is_too_small_and_nothing_at_all_is_a_picture() {
         pools: vec![],
         capacity: CapacityView::default(),
         addresses: None,
-        recent: vec![],
         what_binds: None,
         queue: QueueView::default(),
         ..empty.overview
     };
     empty.jobs = vec![];
+    empty.decisions = vec![];
     for (width, height) in [(1, 1), (20, 5), (39, 10), (80, 12), (300, 100)] {
         drawn(&picture(), width, height);
         drawn(&empty, width, height);

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::ask::clean;
 
 /// A duration as people say it, in its two largest units.
 pub(crate) fn duration_words(duration: Duration) -> String {
@@ -21,12 +24,20 @@ pub(crate) fn clock_time(at: Timestamp) -> String {
     at.strftime("%H:%M:%S").to_string()
 }
 
-/// At most `width` characters of it, and a mark where something was left out.
+/// As much of it as fits into `width` columns, and a mark where something was left out. Text that others wrote cannot command the terminal with it.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
+    let text = clean(text);
+    if text.width() <= width {
+        return text.into_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    let (mut kept, mut used) = (String::new(), 0);
+    for char in text.chars() {
+        used += char.width().unwrap_or_default();
+        if used + 1 > width {
+            break;
+        }
+        kept.push(char);
+    }
     if width == 0 { kept } else { format!("{}…", kept.trim_end()) }
 }
 
@@ -55,6 +66,8 @@ mod tests {
         assert_eq!(shortened("keen-bohr", 5), "keen…");
         assert_eq!(shortened("a job waits", 6), "a job…");
         assert_eq!(shortened("x", 0), "");
+        assert_eq!(shortened("日本語", 5), "日本…", "wide characters take two columns");
+        assert_eq!(shortened("a\u{202e}b\u{1b}[2J", 9), "a\u{fffd}b\u{fffd}[2J");
     }
 
     #[test]

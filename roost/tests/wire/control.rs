@@ -37,6 +37,12 @@ impl Control {
         self.call(Call::get(format!("/{place}"))).await
     }
 
+    /// What is no JSON.
+    pub(crate) async fn text(&self, place: &str) -> String {
+        let answer = self.api.call(&Call::get(format!("/{place}")), None).await.unwrap();
+        String::from_utf8_lossy(&answer.body).into_owned()
+    }
+
     pub(crate) async fn post(&self, place: &str, body: &Value) -> Value {
         self.call(Call::post(format!("/{place}")).json(body)).await
     }

@@ -3,23 +3,27 @@
 //! Ports are picked by the system and read from what a process says. Everything ends with the test.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
+mod account;
 mod cds;
 mod control;
 mod process;
 mod service;
 mod site;
 mod vcenter;
+mod vm;
 
 use std::time::Duration;
 
 use tokio::time::{self, Instant};
 
+pub(crate) use account::account;
 pub(crate) use cds::CdsSim;
 pub(crate) use control::Control;
 pub(crate) use process::{Process, roost};
 pub(crate) use service::Service;
 pub(crate) use site::Site;
 pub(crate) use vcenter::VcenterSim;
+pub(crate) use vm::Vm;
 
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -29,9 +33,17 @@ pub(crate) fn within(secs: u64) -> Instant {
 }
 
 /// Waits until something holds, and says what did not by the deadline.
-pub(crate) async fn until(what: &str, deadline: Instant, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, deadline: Instant, holds: impl AsyncFnMut() -> bool) {
+    assert!(comes_true(deadline, holds).await, "not in time: {what}");
+}
+
+/// Looks again and again whether something holds; `false` if it does not by the deadline.
+pub(crate) async fn comes_true(deadline: Instant, mut holds: impl AsyncFnMut() -> bool) -> bool {
     while !holds().await {
-        assert!(Instant::now() < deadline, "not in time: {what}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         time::sleep(LOOK).await;
     }
+    true
 }

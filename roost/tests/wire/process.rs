@@ -1,6 +1,6 @@
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -27,13 +27,14 @@ pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
     said: String,
+    log: PathBuf,
 }
 
 impl Process {
     /// Starts it and waits until what it says contains `ready`. What it logs is added to `log`.
     pub(crate) fn start(mut command: Command, log: &Path, ready: &str) -> Self {
-        let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let file = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -43,11 +44,13 @@ impl Process {
                 }
             }
         });
-        let mut process = Self { child, lines, said: String::new() };
+        let mut process = Self { child, lines, said: String::new(), log: log.to_owned() };
         while !process.said.contains(ready) {
             match process.lines.recv_timeout(PATIENCE) {
                 Ok(line) => process.note(&line),
-                Err(error) => panic!("{command:?}: {error} before it said {ready:?}: {process:?}"),
+                Err(error) => {
+                    panic!("{command:?}: {error} before it said {ready:?}\n{}", process.words())
+                }
             }
         }
         process
@@ -56,6 +59,19 @@ impl Process {
     fn note(&mut self, line: &str) {
         self.said.push_str(line);
         self.said.push('\n');
+    }
+
+    /// All that it said and logged, for whoever has to find out what is wrong with it.
+    fn words(&self) -> String {
+        format!("{}\n{}", self.said, fs::read_to_string(&self.log).unwrap_or_default())
+    }
+
+    /// What it holds in memory now.
+    pub(crate) fn resident_mb(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: f64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+        kib * 1024.0 / 1e6
     }
 
     /// What it has said so far.
@@ -113,7 +129,7 @@ impl Process {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) => self.note(&line),
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.said),
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end\n{}", self.words()),
             }
         }
     }

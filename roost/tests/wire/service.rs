@@ -9,19 +9,16 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// The file of a site that it logs to, over all of its starts.
+    pub(crate) const LOG: &str = "run.log";
+
     /// Starts it and waits until it serves. The folder has the configuration that [`Site::write_config`] wrote.
     pub(crate) fn start(site: &Site) -> Self {
         let mut command = roost(&["run", "-c", "roost.toml"]);
         command.current_dir(site.folder()).env("ROOST_LOG", "info");
-        let process = Process::start(command, &site.file("run.log"), "serves, http://");
+        let process = Process::start(command, &site.file(Self::LOG), "serves, http://");
         let url = process.word("http://").trim_end_matches("/mon/status");
         let http = Control::new(url);
         Self { process, http }
-    }
-
-    /// SIGKILL, and a start on what is left.
-    pub(crate) fn crash_and_start(self, site: &Site) -> Self {
-        self.process.kill();
-        Self::start(site)
     }
 }

@@ -28,27 +28,34 @@ impl Site {
         self.folder.join(name)
     }
 
-    /// Writes the configuration of a hatchery between both simulators: what `roost sim cds` printed, unchanged but for the port, which
-    /// the system picks, and what the vCenter needs. `vsphere` is added to `[hatchery.vsphere]`, `tables` to the end.
+    /// Writes the configuration of a hatchery between both simulators; see [`Self::write_config_for`].
     pub(crate) fn write_config(
         &self,
         vcenter: &VcenterSim,
         cds: &CdsSim,
         vsphere: &str,
-        tables: &str,
+        more: &str,
+    ) -> PathBuf {
+        self.write_config_for(&vcenter.toml(), cds, vsphere, more)
+    }
+
+    /// Writes the configuration of a hatchery: what `roost sim cds` printed, unchanged but for the port, which the system picks, and what the
+    /// vCenter needs. `vsphere` is added to `[hatchery.vsphere]`; `more` to the end, where `[hatchery.vsphere.commonConfiguration.provision]`
+    /// is open.
+    pub(crate) fn write_config_for(
+        &self,
+        vcenter: &str,
+        cds: &CdsSim,
+        vsphere: &str,
+        more: &str,
     ) -> PathBuf {
         fs::write(self.file("hatchery-key.pem"), demo_hatchery_key().expose()).unwrap();
-        let (endpoint, thumbprint) = (vcenter.endpoint(), vcenter.thumbprint());
         let printed = cds.toml().replace("port = 8086", "addr = \"127.0.0.1\"\nport = 0");
         let text = format!(
-            "[hatchery.vsphere]\n\
-             user = \"roost\"\npassword = \"demo\"\n\
-             endpoint = \"{endpoint}\"\nthumbprint = \"{thumbprint}\"\n\
-             datacenterString = \"DC0\"\nnetworkString = \"DC0_DVPG0\"\n\
-             {vsphere}\n\
+            "[hatchery.vsphere]\n{vcenter}\n{vsphere}\n\
              [[hatchery.vsphere.models]]\n\
              modelVMWare = \"debian12\"\nusername = \"root\"\npassword = \"demo\"\n\n\
-             {printed}\n{tables}\n"
+             {printed}\n{more}\n"
         );
         let path = self.file("roost.toml");
         fs::write(&path, text).unwrap();

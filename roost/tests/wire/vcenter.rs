@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use roost_clock::SystemClock;
-use roost_vim::{Client, Credentials, HttpTransport, Kind, Settings, TlsTrust};
+use roost_vim::{Client, Credentials, HttpTransport, Settings, TlsTrust};
 
 use super::{Control, Process, Site, roost};
 
@@ -31,19 +31,20 @@ impl VcenterSim {
         self.process.line("# SHA-256 thumbprint ")
     }
 
+    /// What a hatchery needs to use it.
+    pub(crate) fn toml(&self) -> String {
+        format!(
+            "user = \"roost\"\npassword = \"demo\"\nendpoint = \"{}\"\nthumbprint = \"{}\"\n\
+             datacenterString = \"DC0\"\nnetworkString = \"DC0_DVPG0\"\n",
+            self.endpoint(),
+            self.thumbprint(),
+        )
+    }
+
     pub(crate) async fn client(&self) -> Client {
         let trust = TlsTrust::Thumbprint(self.thumbprint().parse().unwrap());
         let transport = Arc::new(HttpTransport::new(&trust).unwrap());
         let settings = Settings::new(self.endpoint(), Credentials::new("test", "test")).unwrap();
         Client::connect(settings, transport, Arc::new(SystemClock)).await.unwrap()
-    }
-
-    /// The names of all VMs, templates aside.
-    pub(crate) async fn vms(&self, client: &Client) -> Vec<String> {
-        let finder = client.finder("DC0").await.unwrap();
-        let templates: Vec<_> = finder.list(Kind::Template, "*").await.unwrap();
-        let vms = finder.list(Kind::VirtualMachine, "*").await.unwrap();
-        let is_vm = |vm: &roost_vim::Found| !templates.iter().any(|found| found.moref == vm.moref);
-        vms.into_iter().filter(is_vm).map(|vm| vm.name).collect()
     }
 }

@@ -41,9 +41,12 @@ impl Denied {
     }
 }
 
-/// Whether the path is one that a CDS hatchery shows to everybody, or its like.
+/// Whether the path is one that a CDS hatchery shows to everybody, or its like; or a file of the page, which says nothing of the service.
 pub(super) fn is_open(path: &str) -> bool {
-    path == "/mon" || path.starts_with("/mon/") || matches!(path, "/metrics" | "/livez" | "/readyz")
+    path == "/mon"
+        || path.starts_with("/mon/")
+        || matches!(path, "/metrics" | "/livez" | "/readyz")
+        || matches!(path, "/assets/roost.css" | "/assets/roost.js")
 }
 
 /// For any path that is not open, whether it exists or not.

@@ -1,4 +1,6 @@
 use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
@@ -51,4 +53,9 @@ impl IntoResponse for Denied {
 
 pub(super) fn text(status: StatusCode, content_type: &'static str, text: String) -> Response {
     (status, [(CONTENT_TYPE, content_type)], text).into_response()
+}
+
+/// What stands in the path, as text.
+pub(super) fn named(id: Result<Path<String>, PathRejection>) -> Result<String, Fault> {
+    id.map(|Path(id)| id).map_err(|wrong| Fault::new(wrong.status(), wrong.body_text()))
 }

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::answer::Fault;
+use super::answer::{Fault, named, text};
 use super::app::App;
 use crate::views::{
-    DecisionQuery, DecisionView, JobDetail, JobView, Overview, PoolView, VmDetail, VmView,
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, JobDetail, JobView, LinkDetail,
+    Overview, PoolView, SteeringView, VmDetail, VmView,
 };
 
 type Answer<T> = Result<Json<T>, Fault>;
@@ -55,6 +59,32 @@ pub(super) async fn pools(State(app): State<Arc<App>>) -> Json<Vec<PoolView>> {
     Json(app.source.pools())
 }
 
+pub(super) async fn addresses(State(app): State<Arc<App>>) -> Json<Vec<AddressView>> {
+    Json(app.source.addresses())
+}
+
+pub(super) async fn deletions(State(app): State<Arc<App>>) -> Json<DeletionsDetail> {
+    Json(app.source.deletions())
+}
+
+pub(super) async fn link(State(app): State<Arc<App>>) -> Json<LinkDetail> {
+    Json(app.source.link())
+}
+
+pub(super) async fn steering(State(app): State<Arc<App>>) -> Json<SteeringView> {
+    Json(app.source.steering())
+}
+
+pub(super) async fn config(State(app): State<Arc<App>>) -> Answer<Value> {
+    let config = app.source.config();
+    config.map(Json).ok_or_else(|| Fault::not_found("this service does not show its configuration"))
+}
+
+/// What this API is, for programs.
+pub(super) async fn openapi() -> Response {
+    text(StatusCode::OK, "application/json", include_str!("../../openapi.json").to_owned())
+}
+
 /// As it stands in the address; a form sends what was not filled in as empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -95,8 +125,4 @@ pub(super) async fn decisions(
 ) -> Answer<Vec<DecisionView>> {
     let Query(asked) = asked.map_err(|wrong| Fault::bad_request(wrong.body_text()))?;
     Ok(Json(app.source.decisions(&asked.validate()?)))
-}
-
-fn named(id: Result<Path<String>, PathRejection>) -> Result<String, Fault> {
-    id.map(|Path(id)| id).map_err(|wrong| Fault::new(wrong.status(), wrong.body_text()))
 }

@@ -14,8 +14,8 @@ pub(super) async fn measure(State(app): State<Arc<App>>, request: Request, next:
     let began = Instant::now();
     let matched = request.extensions().get::<MatchedPath>();
     let handler = matched
-        .and_then(|matched| ROUTES.into_iter().find(|route| *route == matched.as_str()))
-        .unwrap_or("other");
+        .and_then(|matched| ROUTES.into_iter().find(|route| route.path == matched.as_str()))
+        .map_or("other", |route| route.path);
     let request_bytes = request.body().size_hint().lower();
     let method = request.method().clone();
     let answer = next.run(request).await;

@@ -1,12 +1,16 @@
 //! The HTTP server.
 
 mod access;
+mod actions;
 mod answer;
 mod api;
 mod app;
 mod events;
 mod meter;
 mod mon;
+#[cfg(test)]
+mod openapi;
+mod pages;
 mod probes;
 #[cfg(test)]
 mod tests;
@@ -29,7 +33,7 @@ use tokio::time::{sleep, timeout};
 
 use self::access::Peer;
 use self::app::App;
-use crate::{Settings, Source};
+use crate::{Settings, Source, Steer};
 
 /// Operators, a Prometheus or two, and pages that are open; the rest waits in the backlog.
 const MAX_CONNECTIONS: usize = 512;
@@ -43,16 +47,31 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(5);
 /// Accepting fails only when the machine is short of something.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Serves what `source` shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
-/// it cuts all connections at once.
+/// A running service, and who may look at it and steer it.
+#[derive(Debug, Clone)]
+pub struct Console {
+    pub source: Arc<dyn Source>,
+    /// `None`: it can only be looked at.
+    pub steer: Option<Arc<dyn Steer>>,
+    pub settings: Settings,
+}
+
+/// As [`Console::serve`], for a service that can only be looked at.
 pub async fn serve(
     listener: TcpListener,
     source: Arc<dyn Source>,
     settings: Settings,
     closing: impl Future<Output = ()>,
 ) {
+    Console { source, steer: None, settings }.serve(listener, closing).await;
+}
+
+impl Console {
+/// Serves what `source` shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
+/// it cuts all connections at once.
+pub async fn serve(self, listener: TcpListener, closing: impl Future<Output = ()>) {
     let (close, closes) = watch::channel(false);
-    let router = app::router(App::new(source, settings, closes));
+    let router = app::router(App::new(self.source, self.steer, self.settings, closes));
     let service = TowerToHyperService::new(router);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
@@ -78,6 +97,7 @@ pub async fn serve(
     if timeout(DRAIN_WITHIN, graceful.shutdown()).await.is_err() {
         tracing::warn!("{} connections were cut: their clients do not read", connections.len());
     }
+}
 }
 
 fn connection(

@@ -5,6 +5,7 @@ use super::LimitView;
 
 /// One verdict and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DecisionView {
     /// Its place in the journal; grows. A decision that repeats itself gets a new one each time.
     pub seq: u64,
@@ -33,11 +34,14 @@ pub struct DecisionView {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
     Job,
     Vm,
     Pool,
+    /// The service itself, when a person steers it.
+    Service,
 }
 
 impl SubjectKind {
@@ -46,12 +50,14 @@ impl SubjectKind {
             Self::Job => "job",
             Self::Vm => "vm",
             Self::Pool => "pool",
+            Self::Service => "service",
         }
     }
 }
 
 /// One condition that something was weighed against. It passes while `have + need` stays within `limit`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateView {
     pub name: String,
     pub passed: bool,
@@ -64,6 +70,7 @@ pub struct GateView {
 
 /// Which decisions are asked for. What is unset does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DecisionQuery {
     /// The subject's id or name, of whatever kind it is.

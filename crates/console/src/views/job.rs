@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::{DecisionView, VmDetail};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobView {
     pub id: String,
     pub protocol: Protocol,
@@ -23,6 +24,7 @@ pub struct JobView {
 
 /// Which CDS queue it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     V1,
@@ -40,6 +42,7 @@ impl Protocol {
 
 /// Ordered as a job goes through them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     Waiting,
@@ -62,6 +65,7 @@ impl JobState {
 
 /// A job, every decision on it, and what its VM went through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobDetail {
     pub job: JobView,
     /// Oldest first, with their gates.

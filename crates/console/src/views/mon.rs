@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// `/mon/status`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MonitoringView {
     pub now: Timestamp,
     pub lines: Vec<MonitoringLineView>,
@@ -18,6 +19,7 @@ impl MonitoringView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MonitoringLineView {
     pub status: LevelView,
     pub component: String,
@@ -37,6 +39,7 @@ pub struct MonitoringLineView {
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum LevelView {
     #[default]
     #[serde(rename = "OK")]
@@ -59,6 +62,7 @@ impl LevelView {
 
 /// `/mon/version`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VersionView {
     pub version: String,
     pub architecture: String,
@@ -72,6 +76,7 @@ pub struct VersionView {
 
 /// Checks of which all must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Health {
     pub checks: Vec<CheckView>,
 }
@@ -83,6 +88,7 @@ impl Health {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckView {
     /// Short and without spaces, such as `inventory`.
     pub name: String,

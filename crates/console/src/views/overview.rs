@@ -5,6 +5,7 @@ use super::{DecisionView, LimitView};
 
 /// The whole picture on one page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Overview {
     /// The hatchery's name.
     pub service: String,
@@ -44,6 +45,7 @@ impl Overview {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueView {
     pub waiting: u64,
     pub oldest_waiting_secs: Option<u64>,
@@ -52,6 +54,7 @@ pub struct QueueView {
 
 /// The workers that are in one phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LaneView {
     /// One word of a closed set, such as `powering-on`.
     pub phase: String,
@@ -69,6 +72,7 @@ impl LaneView {
 
 /// A warm pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PoolView {
     pub model: String,
     pub template: Option<String>,
@@ -86,6 +90,7 @@ pub struct PoolView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityView {
     pub workers: GaugeView,
     pub pending: GaugeView,
@@ -95,6 +100,7 @@ pub struct CapacityView {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GaugeView {
     pub used: u64,
     /// On top of it, promised to what is on its way.
@@ -103,6 +109,7 @@ pub struct GaugeView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AddressesView {
     pub total: u64,
     pub free: u64,
@@ -115,6 +122,7 @@ pub struct AddressesView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeletionsView {
     /// Why nothing is deleted until a person says so.
     pub frozen: Option<String>,
@@ -123,6 +131,7 @@ pub struct DeletionsView {
 
 /// How the vCenter is seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkView {
     pub connected: bool,
     /// The inventory is complete and follows the vCenter.
@@ -139,6 +148,7 @@ pub struct LinkView {
 
 /// What was asked of the vCenter since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsView {
     pub logins: u64,
     pub calls: u64,

@@ -5,6 +5,7 @@ use super::DecisionView;
 
 /// One of our own VMs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VmView {
     pub id: String,
     pub name: String,
@@ -32,6 +33,7 @@ pub struct VmView {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VmKind {
     Worker,
@@ -61,6 +63,7 @@ impl VmKind {
 
 /// A VM, what it went through and why it is as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VmDetail {
     pub vm: VmView,
     /// Without the secrets that it may carry.
@@ -73,6 +76,7 @@ pub struct VmDetail {
 
 /// A named wait in the life of a VM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepView {
     /// One word of a closed set, such as `powering-on`.
     pub phase: String,

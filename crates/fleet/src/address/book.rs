@@ -70,6 +70,24 @@ impl fmt::Display for Forecast {
     }
 }
 
+/// One address of a plan and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AddressCell {
+    pub address: Ipv4Addr,
+    pub state: AddressState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressState {
+    Free,
+    /// By this VM, and perhaps by others too.
+    Used(VmId),
+    Promised,
+    /// Not given out again until then.
+    Resting(Timestamp),
+}
+
 impl AddressBook {
     /// `rest` is how long an address is left alone after the last VM that had it is gone.
     pub(crate) fn new(plan: AddressPlan, rest: Duration) -> Self {
@@ -192,6 +210,26 @@ impl AddressBook {
         let promised = self.promised.iter().filter(|at| !self.used.contains_key(at)).count() as u64;
         let used = self.used.len() as u64;
         AddressCounts { total, used, promised, resting: total - free - used - promised, free }
+    }
+
+    /// The first `most` addresses in the order of the configuration. They add up to [`counts`](Self::counts) if that is all of them.
+    pub(crate) fn cells(&self, most: u64) -> Vec<AddressCell> {
+        let state = |number: u64| {
+            let user = self.used.get(&number).and_then(|users| users.first());
+            match (user, self.resting.get(&number)) {
+                (Some(vm), _) => AddressState::Used(vm.clone()),
+                (None, _) if self.promised.contains(&number) => AddressState::Promised,
+                (None, Some(until)) => AddressState::Resting(*until),
+                (None, None) => AddressState::Free,
+            }
+        };
+        let numbers = 0..self.plan.total().min(most);
+        numbers
+            .filter_map(|number| {
+                let address = self.plan.address_of(number)?;
+                Some(AddressCell { address, state: state(number) })
+            })
+            .collect()
     }
 
     pub(crate) fn forecast(&mut self) -> Forecast {

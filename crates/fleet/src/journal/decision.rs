@@ -16,6 +16,8 @@ pub enum Subject {
     Vm(VmId),
     /// A warm pool, a template, a model: what machines are kept ready of.
     Pool(Arc<str>),
+    /// The service itself, when a person steers it.
+    Service(Arc<str>),
 }
 
 impl fmt::Display for Subject {
@@ -24,6 +26,7 @@ impl fmt::Display for Subject {
             Self::Request(id) => write!(f, "request {id}"),
             Self::Vm(id) => write!(f, "VM {id}"),
             Self::Pool(name) => write!(f, "pool {name}"),
+            Self::Service(name) => write!(f, "service {name}"),
         }
     }
 }
@@ -51,10 +54,12 @@ pub enum Decided {
     Adopted,
     /// It has done what it was for.
     Finished,
+    /// A person has said so.
+    Steered,
 }
 
 impl Decided {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Spawned,
         Self::Skipped,
         Self::Deferred,
@@ -65,6 +70,7 @@ impl Decided {
         Self::Kept,
         Self::Adopted,
         Self::Finished,
+        Self::Steered,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -79,6 +85,7 @@ impl Decided {
             Self::Kept => "kept",
             Self::Adopted => "adopted",
             Self::Finished => "finished",
+            Self::Steered => "steered",
         }
     }
 }

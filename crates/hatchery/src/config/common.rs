@@ -122,6 +122,7 @@ pub struct Syslog {
 pub(super) struct Common {
     pub(super) identity: Identity,
     pub(super) listen: Listen,
+    pub(super) console_token: Option<SecretSource>,
     pub(super) api: CdsApi,
     pub(super) cdn: Cdn,
     pub(super) counts: Counts,
@@ -142,6 +143,7 @@ const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Common> {
     let identity = identity(reader, surroundings);
     let listen = listen(reader);
+    let console_token = reader.secret(&keys::HTTP_TOKEN, surroundings).map(|(source, _)| source);
     let api = api(reader, surroundings);
     let cdn = Cdn {
         url: reader.filled(&keys::CDN_URL),
@@ -158,7 +160,17 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Opti
     // Parsed so that a wrong type is seen; CDS does nothing with them either.
     reader.integer(&keys::LOG_CRITICAL);
     reader.integer(&keys::LOG_WARNING);
-    Some(Common { identity: identity?, listen, api: api?, cdn, counts, region, workers, poll_v2 })
+    Some(Common {
+        identity: identity?,
+        listen,
+        console_token,
+        api: api?,
+        cdn,
+        counts,
+        region,
+        workers,
+        poll_v2,
+    })
 }
 
 pub(super) fn listen(reader: &Reader<'_>) -> Listen {

@@ -50,6 +50,8 @@ use crate::flavor::Flavors;
 pub struct Config {
     pub identity: Identity,
     pub listen: Listen,
+    /// What opens the page and the API to other machines, and the actions to anybody.
+    pub console_token: Option<SecretSource>,
     pub api: CdsApi,
     pub cdn: Cdn,
     pub counts: Counts,
@@ -130,6 +132,7 @@ impl Config {
             public: public::config(&section, &common.identity.os_arch),
             identity: common.identity,
             listen: common.listen,
+            console_token: common.console_token,
             api: common.api,
             cdn: common.cdn,
             counts: common.counts,

@@ -60,8 +60,13 @@ impl Collector for CycleCollector {
                 cycle.waiting_jobs,
             ),
             (
+                "roost_hatchery_refused_jobs",
+                "jobs that this hatchery does not serve as they are, because of what they or their models ask for",
+                cycle.refused_jobs,
+            ),
+            (
                 "roost_hatchery_oldest_waiting_job_seconds",
-                "since when the oldest of them waits; 0 if there is none",
+                "since when the oldest waiting job was queued; 0 if none waits",
                 oldest,
             ),
         ] {

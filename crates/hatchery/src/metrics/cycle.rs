@@ -41,6 +41,8 @@ pub struct CycleFacts<'a> {
     /// Seconds since the oldest job that waits was queued.
     pub oldest_waiting_secs: Option<u64>,
     pub waiting_jobs: u64,
+    /// In the queue, and not served as they are.
+    pub refused_jobs: u64,
     pub levels: &'a Levels,
 }
 
@@ -89,6 +91,7 @@ pub struct Cycle {
     pub(super) spares: Vec<PoolStanding>,
     pub(super) oldest_waiting_secs: Option<u64>,
     pub(super) waiting_jobs: u64,
+    pub(super) refused_jobs: u64,
     pub(super) levels: Levels,
 }
 
@@ -122,6 +125,7 @@ impl Cycle {
             spares: facts.spares.to_vec(),
             oldest_waiting_secs: facts.oldest_waiting_secs,
             waiting_jobs: facts.waiting_jobs,
+            refused_jobs: facts.refused_jobs,
             levels: facts.levels.clone(),
             ..Self::default()
         };

@@ -73,10 +73,12 @@ impl Levels {
         let addresses = addresses.map(|(state, number)| ([("state", state)], number));
         family(encoder, "roost_hatchery_addresses", help, addresses)?;
 
-        let failing = self.failing.iter().map(|(template, times)| {
-            ([("template", template.to_string())], u64::from(*times))
-        });
-        let help = "how often in a row a spare of a template could not be made; only while it fails";
+        let failing = self
+            .failing
+            .iter()
+            .map(|(template, times)| ([("template", template.to_string())], u64::from(*times)));
+        let help =
+            "how often in a row a spare of a template could not be made; only while it fails";
         family(encoder, "roost_hatchery_template_failures", help, failing)
     }
 }

@@ -65,6 +65,11 @@ struct OfCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfFault {
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfTask {
     task: &'static str,
 }
@@ -83,6 +88,7 @@ pub struct OwnMetrics {
     decisions: Family<OfDecision, PlainCounter>,
     deletions: Family<OfReason, PlainCounter>,
     calls: Family<OfCall, PlainCounter>,
+    faults: Family<OfFault, PlainCounter>,
     restarts: Family<OfTask, PlainCounter>,
     resyncs: PlainCounter,
     frozen: Gauge,
@@ -97,6 +103,7 @@ impl OwnMetrics {
             decisions: Family::default(),
             deletions: Family::default(),
             calls: Family::default(),
+            faults: Family::default(),
             restarts: Family::default(),
             resyncs: PlainCounter::default(),
             frozen: Gauge::default(),
@@ -112,6 +119,8 @@ impl OwnMetrics {
         registry.register("deletions_total", "VMs deleted, by reason", own.deletions.clone());
         let help = "requests to the vCenter and to the CDS API";
         registry.register("calls_total", help, own.calls.clone());
+        let help = "faults that the vCenter answered with, by class";
+        registry.register("vcenter_faults_total", help, own.faults.clone());
         let help = "background tasks that failed and were started again";
         registry.register("task_restarts_total", help, own.restarts.clone());
         let help = "times that the view of the datacenter had to be built anew";
@@ -165,6 +174,10 @@ impl PhaseHook for OwnMetrics {
 impl Hooks for OwnMetrics {
     fn call_finished(&self, record: &CallRecord) {
         self.called("vcenter", record.method, record.outcome.as_str());
+    }
+
+    fn fault(&self, _: &'static str, kind: &'static str) {
+        self.faults.get_or_create(&OfFault { kind }).inc();
     }
 
     fn login(&self, outcome: LoginOutcome) {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use roost_cds::{WorkerStatus, v1};
 use roost_fleet::{
-    AddressCounts, AddressFile, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits, Phase,
-    PhaseHook as _, Power,
+    AddressCounts, AddressFile, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits,
+    Phase, PhaseHook as _, Power,
 };
 use roost_vim::{Hooks as _, LoginOutcome};
 
@@ -49,7 +49,8 @@ fn standing() -> PoolStanding {
 
 fn levels() -> Levels {
     let by_vms = Amounts { workers: 1, cpus: 8, memory_mb: 16_384, ..Amounts::default() };
-    let promised = Amounts { workers: 1, pending: 1, cpus: 2, memory_mb: 4096, ..Amounts::default() };
+    let promised =
+        Amounts { workers: 1, pending: 1, cpus: 2, memory_mb: 4096, ..Amounts::default() };
     let addresses = AddressCounts { total: 6, used: 4, promised: 1, resting: 1, free: 0 };
     Levels {
         links: Links { vcenter: true, inventory: false, cds_v1: None, cds_v2: Some(true) },
@@ -74,6 +75,7 @@ fn facts<'a>(
         spares,
         oldest_waiting_secs: Some(42),
         waiting_jobs: 3,
+        refused_jobs: 1,
         levels,
     }
 }
@@ -140,6 +142,7 @@ fn every_name_of_cds_is_exposed_as_cds_spells_it() {
     metrics.own.decided(Decided::Refused, "unknown-flavor");
     metrics.own.deleted("finished");
     metrics.own.called_cds("GET /worker", "done");
+    metrics.own.fault("PowerOnVM_Task", "InvalidPowerState");
     metrics.own.stream_resynced();
     metrics.own.task_restarted("mainRoutine");
     metrics.own.deletion_is_frozen(true);

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_cds::{
-    CallError, JobHint, JobId, Protocol, QueueSettings, QueueWatch, v1, v2,
-};
+use jiff::Timestamp;
+use roost_cds::{CallError, JobHint, JobId, Protocol, QueueSettings, QueueWatch, v1, v2};
 use roost_fleet::{Decided, Draft, Gate, NextLook, Subject};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -84,7 +83,11 @@ fn hear(nest: &Arc<Nest>, tasks: &Arc<Tasks>, hint: JobHint) {
     };
     let new: Vec<JobId> = named.into_iter().filter(|id| desk.jobs.heard(id, now)).collect();
     drop(desk);
-    for id in new {
+    begin_asking(nest, tasks, new);
+}
+
+pub(super) fn begin_asking(nest: &Arc<Nest>, tasks: &Arc<Tasks>, jobs: Vec<JobId>) {
+    for id in jobs {
         let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
         tasks.errand("job-info", async move { ask(&nest, &on, &id).await });
     }
@@ -218,24 +221,22 @@ pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 /// One pass over all that waits, in the order of turns. Returns what may start, and when to look again at the latest.
 fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
     let now = nest.now();
-    let snapshot = nest.mirror.snapshot();
     let mut orders = Vec::new();
     let mut told: Vec<(JobId, Turn)> = Vec::new();
     let mut guard = nest.desk();
+    let snapshot = nest.mirror.snapshot();
     let desk = &mut *guard;
     let turns = desk.jobs.turns(now);
     if turns.is_empty() {
         return (orders, AT_LEAST);
     }
-    let views = nest.workers.believed(now);
-    if let Err(why) = views.as_ref().map(|_| ()).map_err(Clone::clone).and_then(|()| whole(nest)) {
+    if let Some(gate) = obstacle(nest, now) {
         drop(guard);
-        let gate = Gate::plain("views", false).noting(why);
         for candidate in turns {
             let draft = Draft::new(subject(&candidate.job.id), Decided::Deferred, gate.to_string())
                 .gates(vec![gate.clone()])
                 .next_look(NextLook::OnChange);
-            note(nest, &candidate.job.id, draft, "views");
+            note(nest, &candidate.job.id, draft, gate.name);
         }
         return (orders, AT_LEAST.min(Duration::from_secs(5)));
     }
@@ -304,16 +305,21 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
     (orders, AT_LEAST.min(put_off.max(BETWEEN)))
 }
 
-/// Nothing is begun on an inventory that is not whole.
-fn whole(nest: &Nest) -> Result<(), String> {
-    let freshness = nest.mirror.freshness();
-    if freshness.complete {
-        return Ok(());
+/// What holds for all jobs alike: a person has said that nothing is begun, or what is known is not whole or not recent.
+fn obstacle(nest: &Nest, now: Timestamp) -> Option<Gate> {
+    if let Some(held) = nest.steering.spawning() {
+        return Some(Gate::plain("paused", false).noting(held.to_string()));
     }
-    Err(match freshness.trouble {
-        Some(trouble) => format!("the inventory is not complete: {trouble}"),
-        None => "the inventory is not complete".to_owned(),
-    })
+    let views = |why: String| Some(Gate::plain("views", false).noting(why));
+    if let Err(why) = nest.workers.believed(now) {
+        return views(why);
+    }
+    let freshness = nest.mirror.freshness();
+    match (freshness.complete, freshness.trouble) {
+        (true, _) => None,
+        (false, Some(trouble)) => views(format!("the inventory is not complete: {trouble}")),
+        (false, None) => views("the inventory is not complete".to_owned()),
+    }
 }
 
 fn subject(id: &JobId) -> Subject {

@@ -29,26 +29,32 @@ pub(crate) fn own_annotation<'a>(vm: &'a Vm, hatchery: &str) -> Option<&'a Annot
 
 /// Whether a VM of ours is on its way out: marked for deletion, disabled by CDS, or off with nobody at work on it.
 pub(crate) fn is_leaving(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
-    annotation.doomed.is_some()
-        || beside.disabled.contains(&vm.name)
-        || (vm.power == Power::Off && !beside.busy.contains(&vm.id))
+    beside.disabled.contains(&vm.name) || has_left(vm, annotation, beside)
+}
+
+/// Whether it starts nothing any more: marked for deletion, or off with nobody at work on it.
+fn has_left(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
+    annotation.doomed.is_some() || (vm.power == Power::Off && !beside.busy.contains(&vm.id))
 }
 
 /// A VM that is off takes no CPU and no memory (D14); a spare takes no worker's slot; a stranger's VM takes only its addresses (W4, D37).
 ///
-/// The job of a VM is taken until the VM is gone, or is off and marked: from there on it cannot serve the job any more.
+/// The job of a VM is taken until the VM is gone, or is off and marked and nobody is at work on it: a clone that was marked at its first
+/// sight may yet get its power. From there on it cannot serve the job any more.
 pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &Beside) -> Holding {
     let addresses = vm.addresses();
     let Some(annotation) = own_annotation(vm, hatchery).filter(|_| !vm.template) else {
         return Holding { addresses, ..Holding::default() };
     };
     let name = VmName::of(&vm.name);
-    let leaving = is_leaving(vm, annotation, beside);
-    let works = name.counts_as_worker() && !annotation.provisioning && !leaving;
+    // A worker that CDS has disabled runs until its VM is off, and takes its slot until then.
+    let leaving = has_left(vm, annotation, beside);
+    let works = name.counts_as_worker() && !leaving;
     let runs = vm.power != Power::Off || works;
     let waits = works && !beside.registered.contains(&vm.name);
     let registers = annotation.register_only || matches!(name, VmName::Building { .. });
-    let is_over = annotation.doomed.is_some() && vm.power == Power::Off;
+    let is_over =
+        annotation.doomed.is_some() && vm.power == Power::Off && !beside.busy.contains(&vm.id);
     Holding {
         own: true,
         request: vm.job().filter(|_| !is_over).cloned(),
@@ -112,12 +118,20 @@ mod tests {
         for (case, name, annotation, power, beside, wanted) in [
             ("a worker on its way", "w", worker, Power::On, &nobody, (1, 1, 0, 4)),
             ("a worker at work", "w", worker, Power::On, &registered, (1, 0, 0, 4)),
-            ("a disabled worker", "w", worker, Power::On, &disabled, (0, 0, 0, 4)),
+            ("a disabled worker", "w", worker, Power::On, &disabled, (1, 0, 0, 4)),
             ("a worker that is off", "w", worker, Power::Off, &registered, (0, 0, 0, 0)),
             ("a claim under way", "w", worker, Power::Off, &busy, (1, 1, 0, 4)),
             ("a marked worker", "w", marked, Power::On, &nobody, (0, 0, 0, 4)),
             ("a spare", "provision-v2-a", spare, Power::Off, &nobody, (0, 0, 0, 0)),
             ("a spare being made", "provision-v2-a", spare, Power::On, &busy, (0, 0, 0, 4)),
+            (
+                "claimed by an old hatchery, which did not say so",
+                "w",
+                spare,
+                Power::On,
+                &nobody,
+                (1, 1, 0, 4),
+            ),
             ("a registration", "register-a", registering, Power::On, &nobody, (1, 0, 1, 4)),
             ("another hatchery's", "w", foreign, Power::On, &nobody, (0, 0, 0, 0)),
             ("somebody else's", "web", "notes", Power::On, &nobody, (0, 0, 0, 0)),

@@ -51,7 +51,10 @@ pub(crate) enum State {
     Asked,
     Waiting(Arc<Candidate>),
     /// A worker is on its way.
-    Starting { candidate: Arc<Candidate>, worker: Arc<str> },
+    Starting {
+        candidate: Arc<Candidate>,
+        worker: Arc<str>,
+    },
 }
 
 impl Jobs {
@@ -86,6 +89,16 @@ impl Jobs {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Forgets what is known of a job that is not being started, so that it is asked about anew.
+    pub(crate) fn ask_again(&mut self, id: &JobId, now: Timestamp) {
+        let is_under_way =
+            |entry: &Entry| matches!(entry.state, State::Asked | State::Starting { .. });
+        if self.known.get(id).is_none_or(|entry| !is_under_way(entry)) {
+            self.known
+                .insert(id.clone(), Entry { state: State::Named, heard: now, not_before: None });
         }
     }
 
@@ -143,8 +156,9 @@ impl Jobs {
         self.served.iter()
     }
 
-    /// Those that wait and may be tried now, in the order of their turns: the first job of each project, then the second of each, and so on;
-    /// within a turn the longest waiting first. A project with a thousand jobs holds up nobody, and is not held up for ever either.
+    /// Those that wait and may be tried now, in the order of their turns: the first job of each project, then the second of each, and so on.
+    /// Within a turn the project goes first that was served longest ago, then the job that waits longest. A project with a thousand jobs
+    /// holds up nobody, and is not held up for ever either.
     pub(crate) fn turns(&self, now: Timestamp) -> Vec<Arc<Candidate>> {
         let mut waiting: Vec<&Arc<Candidate>> = self
             .known
@@ -157,6 +171,10 @@ impl Jobs {
             .collect();
         let age = |candidate: &Candidate| candidate.job.queued.unwrap_or(Timestamp::MAX);
         waiting.sort_by_key(|candidate| age(candidate));
+        let mut last_served: BTreeMap<&str, usize> = BTreeMap::new();
+        for (at, served) in self.served.iter().enumerate() {
+            last_served.insert(&served.job.project, at + 1);
+        }
         let mut of_project: BTreeMap<&str, usize> = BTreeMap::new();
         let mut turns: Vec<(usize, &Arc<Candidate>)> = waiting
             .into_iter()
@@ -166,8 +184,10 @@ impl Jobs {
                 (*turn, candidate)
             })
             .collect();
-        // Stable: within a turn the age decides.
-        turns.sort_by_key(|(turn, _)| *turn);
+        // Stable: what is equal stays in the order of age.
+        turns.sort_by_key(|(turn, candidate)| {
+            (*turn, last_served.get(&*candidate.job.project).copied().unwrap_or(0))
+        });
         turns.into_iter().map(|(_, candidate)| Arc::clone(candidate)).collect()
     }
 
@@ -233,6 +253,22 @@ mod tests {
         waiting(&mut jobs, 5, "small");
         waiting(&mut jobs, 6, "tiny");
         assert_eq!(turns(&jobs, at(10)), [1, 5, 6, 2, 3, 4]);
+    }
+
+    #[test]
+    fn whoever_was_served_last_lets_the_others_go_first() {
+        let mut jobs = Jobs::default();
+        for (id, project) in [(1, "busy"), (2, "busy"), (3, "small")] {
+            waiting(&mut jobs, id, project);
+        }
+        let served = Served {
+            job: candidate(1, "busy").job,
+            worker: "w".into(),
+            model: String::new(),
+            flavor: None,
+        };
+        jobs.begin(&JobId::V1(1), served);
+        assert_eq!(turns(&jobs, at(10)), [3, 2], "though it is the younger one");
     }
 
     #[test]

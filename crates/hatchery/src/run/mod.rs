@@ -29,6 +29,7 @@ mod register;
 mod site;
 mod spare_view;
 mod spawn;
+mod steer;
 mod tasks;
 mod workers;
 
@@ -44,6 +45,7 @@ use tokio::sync::watch;
 
 pub use self::observe::{Changes, News, Window, view};
 pub use self::site::SiteError;
+pub use self::steer::{Held, Helm, Hold, NotDone};
 pub use self::tasks::TaskHealth;
 
 use self::chain::Chain;

@@ -17,6 +17,7 @@ use super::desk::{AtWork, Desk, lock};
 use super::machine::Templates;
 use super::models::Models;
 use super::observe::{CallMeter, NamesSeen};
+use super::steer::Steering;
 use super::tasks::Tasks;
 use super::workers::Workers;
 use super::Stopped;
@@ -47,6 +48,7 @@ pub(crate) struct Nest {
     pub(crate) deadlines: PhaseDeadlines,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) signals: Signals,
+    pub(crate) steering: Steering,
     pub(crate) version: String,
     pub(crate) hostname: String,
     pub(crate) started: Timestamp,

@@ -21,6 +21,7 @@ use super::models::Models;
 use super::nest::{Nest, Running, Signals};
 use super::observe::{self, CallMeter, NamesSeen};
 use super::site::{self, Login};
+use super::steer::Steering;
 use super::tasks::Tasks;
 use super::workers::Workers;
 use super::{StartError, Stopped, Wiring, demand, keeping, register, spawn};
@@ -81,6 +82,7 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         journal: Journal::default(),
         deadlines: PhaseDeadlines::default(),
         signals: Signals::default(),
+        steering: Steering::default(),
         started: clock.now(),
         cdn: Mutex::new(cdn),
         asking: Semaphore::new(ASKING),

@@ -1,12 +1,15 @@
-//! The running hatchery, behaviour by behaviour. Each test names the row of the reference's tables (D: differences, W: weaknesses) that it shows.
+//! The running hatchery, behaviour by behaviour. A test names the row of the reference's tables that it shows: D are differences between CDS's
+//! documents and versions, W are weaknesses of CDS's own hatchery, numbers are sections.
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 #[path = "../lab/mod.rs"]
 mod lab;
 
-mod first;
-mod observe;
-mod template_build;
 mod adoption;
+mod capacity;
+mod cleanup;
+mod observe;
+mod pools;
 mod spawn;
 mod spawn_failures;
+mod template_build;

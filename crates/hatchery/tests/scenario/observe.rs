@@ -266,3 +266,17 @@ async fn changes_tell_of_decisions_and_of_the_inventory() {
         }
     }
 }
+
+/// Otherwise the oldest waiting job would grow older for ever, and with it every alert on it.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_refused_as_it_is_does_not_count_as_waiting() {
+    let lab = Lab::of(Setup::new("hv1")).await;
+    lab.v2_job(V2Demand::new(DEBIAN).flavor("gigantic"));
+    let queue = || lab.hatchery().view().overview.queue;
+    wait_until("it is refused", mins(1), || queue().refused == 1).await;
+    sleep(mins(2)).await;
+    assert_eq!((queue().waiting, queue().oldest_waiting_secs, queue().refused), (0, None, 1));
+    let metrics = lab.service.metrics();
+    assert_eq!(gauge(&metrics, "roost_hatchery_waiting_jobs"), Some(0));
+    assert_eq!(gauge(&metrics, "roost_hatchery_refused_jobs"), Some(1));
+}

@@ -3,8 +3,10 @@
 use roost_cds::{JobId, JobStatus};
 use roost_cds_sim::V2Demand;
 use roost_fleet::{Decided, Query, Subject};
-use roost_vcenter_sim::{Action, AddressBehaviour, GuestBehaviour, HostConnection, Outage, Rule, When};
-use tokio::time::Instant;
+use roost_vcenter_sim::{
+    Action, AddressBehaviour, GuestBehaviour, HostConnection, Outage, Rule, When,
+};
+use tokio::time::{Instant, sleep};
 
 use crate::lab::{Conduct, DEBIAN, Lab, Setup, mins, secs, wait_until};
 
@@ -36,7 +38,10 @@ async fn a_guest_without_tools_is_given_up_at_its_deadline_and_the_job_goes_on_e
     lab.vcenter.set_guest_behaviour("debian12", dead).unwrap();
     let job = lab.job();
     let why = wait_for_failure(&lab, &job).await;
-    assert!(why.contains("booting took longer than 180s; it is on, its guest is not ready"), "{why}");
+    assert!(
+        why.contains("booting took longer than 180s; it is on, its guest is not ready"),
+        "{why}"
+    );
     lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
     lab.wait_for(&job, JobStatus::Success).await;
     let report = lab.cds.job(&job).unwrap();
@@ -187,7 +192,7 @@ async fn a_failure_is_cleaned_up_also_when_the_vcenter_is_away_at_that_moment() 
     lab.vcenter.set_guest_behaviour("debian12", dead).unwrap();
     let job = lab.job();
     wait_until("the clone is there", mins(10), || lab.vm_of(&job).is_some()).await;
-    tokio::time::sleep(secs(170)).await;
+    sleep(secs(170)).await;
     lab.vcenter.restart(Outage { lasts: mins(2), refuses: true });
     wait_for_failure(&lab, &job).await;
     lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
@@ -203,12 +208,12 @@ async fn a_vm_that_comes_too_late_is_put_down_when_it_comes() {
     let job = lab.job();
     wait_for_failure(&lab, &job).await;
     lab.wait_for(&job, JobStatus::Success).await;
-    tokio::time::sleep(mins(10)).await;
+    sleep(mins(10)).await;
     lab.wait_until_clean(0).await;
     assert_eq!(lab.guests.launches_of(&job).len(), 1);
 }
 
-/// D6: found out before the job is taken, because the spare's disk is read first.
+/// D6: the spare's disk is read before the job is taken.
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_cannot_grow_costs_the_job_nothing() {
     let setup = Setup::new("hv1").pool("debian12", 1).push("flavors", |entry| {
@@ -218,17 +223,16 @@ async fn a_disk_that_cannot_grow_costs_the_job_nothing() {
         entry.insert("diskSizeGB".into(), 500.into());
     });
     let lab = Lab::of(setup).await;
+    sleep(mins(5)).await;
     lab.wait_for_spares(1).await;
     let job = lab.v2_job(V2Demand::new(DEBIAN).flavor("huge"));
-    wait_until("it is decided", mins(5), || {
-        lab.verdict(&job).is_some_and(|verdict| {
-            matches!(verdict.verdict, Decided::Refused | Decided::Spawned)
-        })
-    })
-    .await;
-    let verdict = lab.verdict(&job).unwrap();
-    if verdict.verdict == Decided::Refused {
-        assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
-        assert_eq!(lab.ready_spares().len(), 1, "the spare is as it was");
-    }
+    let refused = || {
+        let verdict = lab.verdict(&job).filter(|verdict| verdict.verdict == Decided::Refused);
+        verdict.map(|verdict| verdict.reason.to_string())
+    };
+    wait_until("it is refused", mins(5), || refused().is_some()).await;
+    let why = refused().unwrap();
+    assert!(why.contains("is a linked clone's, which vSphere does not grow to 500 GB"), "{why}");
+    assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
+    assert_eq!(lab.ready_spares().len(), 1, "the spare is as it was");
 }

@@ -240,6 +240,15 @@ async fn a_booking_that_cds_refuses_is_no_failure() {
     assert_eq!(errors(&lab, &path).0, 0);
 }
 
+/// Asked for again and again, whatever is going on: to die at one of these is to die between two steps.
+const POLLS: [&str; 5] = [
+    "GET /queue",
+    "GET /worker,",
+    "GET /worker/model/enabled",
+    "heartbeat",
+    "RetrievePropertiesEx",
+];
+
 /// Rule 1 of the design: a process that dies at any call loses and doubles nothing.
 #[tokio::test(start_paused = true)]
 async fn a_crash_at_any_call_of_a_registration_leaves_one_template_and_nothing_else() {
@@ -267,6 +276,10 @@ async fn a_crash_at_any_call_of_a_registration_leaves_one_template_and_nothing_e
             }
         };
         let Some(why) = died else { break };
+        call += 1;
+        if POLLS.iter().any(|poll| why.contains(poll)) {
+            continue;
+        }
         service.crash();
         service.open(&world).await;
         let done = timeout(mins(180), async {
@@ -278,7 +291,6 @@ async fn a_crash_at_any_call_of_a_registration_leaves_one_template_and_nothing_e
         assert!(done.await.is_ok(), "after a crash at {why}: {:?}", left());
         assert_eq!(templates(&world, "builder"), 1, "after a crash at {why}");
         assert!(errors(&world, &path).0 <= 1, "after a crash at {why}: {:?}", left());
-        call += 1;
     }
     assert!(call > 20, "only {call} calls were looked at");
 }

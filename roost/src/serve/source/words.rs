@@ -11,6 +11,7 @@ pub(super) fn decision(
         Subject::Request(id) => (SubjectKind::Job, id.to_string(), None),
         Subject::Vm(id) => (SubjectKind::Vm, id.to_string(), name(id)),
         Subject::Pool(pool) => (SubjectKind::Pool, pool.to_string(), None),
+        Subject::Service(name) => (SubjectKind::Service, name.to_string(), None),
     };
     DecisionView {
         seq: decided.seq,

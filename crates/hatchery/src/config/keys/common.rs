@@ -40,6 +40,12 @@ pub(crate) const HTTP_FORWARDED: Key = Key::text(
 )
 .json(Json::As("header_w_forwarded_for"));
 
+pub(crate) const HTTP_TOKEN: Key = Key::secret(
+    "commonConfiguration.http.token",
+    "Bearer token for the page and the API from other machines, and for every action. None: this machine may look, nobody may act",
+)
+.roost();
+
 pub(crate) const API_URL: Key =
     Key::text("commonConfiguration.api.http.url", "http://localhost:8081", "URL of the CDS API")
         .sample(Sample::Set("\"http://localhost:8081\""));

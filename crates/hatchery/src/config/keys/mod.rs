@@ -73,6 +73,7 @@ pub const ALL: &[&Key] = &[
     &c::HTTP_ADDR,
     &c::HTTP_PORT,
     &c::HTTP_FORWARDED,
+    &c::HTTP_TOKEN,
     &c::API_TOKEN,
     &c::API_TOKEN_V2,
     &c::API_TIMEOUT,

@@ -10,6 +10,7 @@ use roost_cds::{CallError, JobId, JobStatus};
 use roost_fleet::{Basis, Decided, Draft, Subject, Vm};
 
 use super::fate::{Fate, fates};
+use crate::annotation::Annotation;
 use crate::retire::Reason;
 use crate::run::chain::Chain;
 use crate::run::holding::own_annotation;
@@ -18,6 +19,8 @@ use crate::run::tasks::Tasks;
 
 /// At one look, so that many such VMs do not become a burst of calls. The rest is asked about at the next.
 const AT_ONCE: usize = 20;
+
+const STAYS_ON: &str = "its job is over and its guest has not shut down";
 
 /// What CDS says of the job that a VM is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +62,7 @@ pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
 
 impl Nest {
     async fn ask_about(&self, vm: &Vm) -> Result<Word, CallError> {
-        let job = own_annotation(vm, self.hatchery()).and_then(|annotation| annotation.job());
+        let job = own_annotation(vm, self.hatchery()).and_then(Annotation::job);
         let (answer, is_its) = match (job, self.cds.v1(), self.cds.v2()) {
             // Whoever is at work on it may be this one: V1 does not say.
             (Some(JobId::V1(number)), Some(client), _) => {
@@ -81,10 +84,11 @@ impl Nest {
     }
 }
 
-/// Marks the VM. A job that is over was done, and only its VM stayed on.
+/// Marks the VM. Nothing is said of a job that is over: its worker came and went.
 fn give_up(nest: &Arc<Nest>, tasks: &Tasks, fate: &Fate, is_over: bool) {
     let Some((reason, at_work)) = fate.reason().zip(nest.at_work(&fate.vm.id)) else { return };
-    let (why, label, vm) = (reason.to_string(), reason.as_str(), Arc::clone(&fate.vm));
+    let why = if is_over { STAYS_ON.to_owned() } else { reason.to_string() };
+    let (label, vm) = (reason.as_str(), Arc::clone(&fate.vm));
     let nest = Arc::clone(nest);
     tasks.errand("giving-up", async move {
         if let Err(error) = nest.mark_claimed(&vm.id, &why).await {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{Basis, Candidate, Draft, Evidence, Outcome, Subject, Verdict, VmId};
+use roost_fleet::{
+    Basis, Candidate, Decided, Draft, Evidence, Gate, NextLook, Outcome, Subject, Verdict, VmId,
+};
 
 use super::delete::{Deletion, delete};
 use super::deletions::UnderWay;
 use super::fate::{Fate, fates};
 use crate::retire;
 use crate::run::nest::Nest;
+use crate::run::steer::Held;
 use crate::run::tasks::Tasks;
 use crate::time::elapsed;
 
@@ -37,9 +40,13 @@ pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
     let verdicts = nest.deletions.consider(&candidates, evidence, now);
     nest.metrics.own.deletion_is_frozen(nest.deletions.frozen().is_some());
     let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
+    let held = nest.steering.deleting();
     let mut room = AT_ONCE.saturating_sub(nest.deletions.under_way().len());
     for ((fate, _), verdict) in leaving.iter().zip(&verdicts) {
-        let wait = if verdict.is_delete() {
+        let wait = if let Some(held) = held.as_ref().filter(|_| verdict.is_delete()) {
+            note_held(nest, verdict, held);
+            None
+        } else if verdict.is_delete() {
             begin(nest, tasks, fate, verdict, &mut room, now)
         } else {
             note_kept(nest, verdict);
@@ -116,6 +123,19 @@ fn wait_of(verdict: &Verdict, now: Timestamp) -> Option<Duration> {
         Outcome::Wait { until: None } | Outcome::Refused => Some(SOON),
         // The person who looks at it rings.
         Outcome::Frozen | Outcome::Delete => None,
+    }
+}
+
+/// Records that a VM stays because a person has frozen deletion.
+fn note_held(nest: &Nest, verdict: &Verdict, held: &Held) {
+    let mut gates = verdict.gates.clone();
+    gates.push(Gate::plain("held", false).noting(held.to_string()));
+    let draft = Draft::new(Subject::Vm(verdict.vm.clone()), Decided::Kept, held.to_string())
+        .gates(gates)
+        .next_look(NextLook::OnPerson);
+    let before = nest.journal.latest(&Subject::Vm(verdict.vm.clone()));
+    if before.is_none_or(|before| !draft.says_the_same(&before)) {
+        nest.decide(draft, "held");
     }
 }
 

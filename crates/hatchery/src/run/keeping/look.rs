@@ -39,7 +39,8 @@ pub(super) struct Work {
 pub(super) fn look(nest: &Arc<Nest>) -> (Work, Duration) {
     let interval = nest.config.provisioning.interval;
     let now = nest.now();
-    if nest.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
+    let is_held = nest.steering.spawning().is_some();
+    if is_held || nest.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
         return (Work::default(), SOON.min(interval));
     }
     let models = nest.models.v1();
@@ -163,9 +164,8 @@ fn reserve_removal(desk: &mut Desk, vm: VmId, now: Timestamp) -> Option<Reservat
 fn next_look(standing: &[PoolStanding], interval: Duration, now: Timestamp) -> Duration {
     let waits = standing.iter().filter_map(|pool| match pool.waiting.as_ref()? {
         Waiting::Backoff { until, .. } => Some(elapsed(now, *until)),
-        Waiting::NoAddress | Waiting::NoRoom { .. } => Some(SOON),
-        // A change of the inventory or of the models brings the template; the end of a making brings room, and rings.
-        Waiting::Held(_) => Some(SOON),
+        Waiting::NoAddress | Waiting::NoRoom { .. } | Waiting::Held(_) => Some(SOON),
+        // The end of a making brings room, and rings.
         Waiting::PoolSize { .. } => None,
     });
     // A time that is just reached is not yet over by the clock's own grain.

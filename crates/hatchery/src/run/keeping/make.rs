@@ -62,7 +62,8 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
         address: address.as_ref(),
         now: nest.now(),
     };
-    let at_work = match nest.clone_at_work(&birth, &source.template, &mut reservation).await {
+    let cloning = nest.clone_at_work(&birth, &source.template, &mut reservation);
+    let at_work = match Box::pin(cloning).await {
         Ok(at_work) => at_work,
         Err(error) => {
             if error.nothing_made() {
@@ -72,7 +73,7 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
                 drop(reservation);
             }
             drop(making);
-            failed(nest, &kind, &name, &error);
+            failed(nest, &kind, &error);
             return;
         }
     };
@@ -81,7 +82,7 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
     let made = boot_once(nest, &vm, &name, expected).await;
     if let Err(error) = &made {
         give_up(nest, &vm, FAILED).await;
-        failed(nest, &kind, &name, error);
+        failed(nest, &kind, error);
     }
     // From here on the inventory says what it takes: a powered-off VM's address, or nothing.
     reservation.release();
@@ -104,10 +105,8 @@ pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
     };
     match row.power {
         Power::On => {}
-        // Nobody can say yet.
-        Power::Unknown => return,
-        // It came to its end by itself.
-        Power::Off => return,
+        // Nobody can say yet, or it came to its end by itself.
+        Power::Unknown | Power::Off => return,
         Power::Suspended => {
             give_up(nest, &vm, SUSPENDED).await;
             return;
@@ -120,7 +119,7 @@ pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
     };
     if let Err(error) = &finished {
         give_up(nest, &vm, FAILED).await;
-        failed(nest, &kind, &row.name, error);
+        failed(nest, &kind, error);
     }
     drop(at_work);
     if finished.is_ok() {
@@ -156,7 +155,7 @@ fn ready(nest: &Nest, kind: &SpareKind, vm: &VmId, verdict: Decided, words: Stri
     nest.signals.plan.notify_one();
 }
 
-fn failed(nest: &Nest, kind: &SpareKind, name: &str, error: &StepError) {
+fn failed(nest: &Nest, kind: &SpareKind, error: &StepError) {
     let now = nest.now();
     let until = {
         let mut desk = nest.desk();
@@ -166,7 +165,7 @@ fn failed(nest: &Nest, kind: &SpareKind, name: &str, error: &StepError) {
             None => desk.backoffs.failed(&kind.model, now),
         }
     };
-    let words = format!("spare {name} failed: {}", Chain(error));
+    let words = format!("a spare failed: {}", Chain(error));
     let draft = Draft::new(subject(kind), Decided::Failed, words).next_look(NextLook::At(until));
     nest.decide(draft, "spare");
     nest.signals.spares.notify_one();

@@ -1,9 +1,8 @@
 use std::future::pending;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_fleet::{Phase, Power, Reservation, Vm, VmId, Wrote};
+use roost_fleet::{Phase, Power, Reservation, Vm, VmId, Wrote, condition};
 use roost_vim::{CloneVm, Made, TemplateFacts, VmError};
 use tokio::time::timeout;
 
@@ -16,6 +15,9 @@ use crate::run::nest::Nest;
 
 /// How long a clone that failed is looked for: it may have left a VM behind.
 const LOOKING: Duration = Duration::from_secs(30);
+
+/// A clone that was seen gets its power within this time.
+const COMES_ON: Duration = Duration::from_mins(1);
 
 impl Nest {
     /// Sees whether the template can be cloned as wished. Nothing is changed.
@@ -59,7 +61,7 @@ impl Nest {
             reservation.submitted_as(birth.name);
             submitted = true;
             let text = request.annotation.as_deref();
-            let mut made = pin!(self.vcenter.clone_or_adopt(&facts, &request, |namesake| {
+            let mut made = Box::pin(self.vcenter.clone_or_adopt(&facts, &request, |namesake| {
                 namesake.annotation.as_deref() == text
             }));
             // At work on it from its first sight on, so that nobody takes it for a worker that has ended.
@@ -166,6 +168,16 @@ impl Nest {
         }
     }
 
+    /// Powers off a clone that nobody wants any more. The server may be about to power it on, as it was asked to: it is waited for, so that it
+    /// does not come on when everybody has turned away.
+    pub(crate) async fn quench(&self, vm: &VmId, machine: &str) {
+        let on = condition::powered(Power::On);
+        let is_on = self.mirror.wait_until(vm, COMES_ON, on).await.is_ok();
+        if is_on && let Err(error) = self.power_off(vm, machine).await {
+            tracing::warn!(%vm, "a VM is not powered off: {}", Chain(&error));
+        }
+    }
+
     /// Looks for what a failed clone left behind, and marks it for deletion.
     async fn disown(
         &self,
@@ -187,10 +199,14 @@ impl Nest {
         };
         if let Some(vm) = found {
             reservation.bind(&vm);
-            let _work = sighted.or_else(|| self.at_work(&vm));
+            let work = sighted.or_else(|| self.at_work(&vm));
             if let Err(unmarked) = self.mark(&vm, "its clone failed").await {
                 tracing::warn!(%vm, name, "a VM that was left behind: {}", Chain(&unmarked));
             }
+            if error.outcome_unknown() {
+                self.quench(&vm, name).await;
+            }
+            drop(work);
             self.signals.cleanup.notify_one();
         }
         error

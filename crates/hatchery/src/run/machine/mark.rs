@@ -45,10 +45,11 @@ impl Nest {
         let Some(label) = self.known_label(vm) else { return Ok(()) };
         let machine = label.name.clone();
         let marking = self.write_mark(vm, label, reason, claimed);
-        timeout(MARKING, marking).await.unwrap_or_else(|_| {
-            let (step, seen) = (Step::Marking, String::new());
-            Err(StepError::Overdue { step, machine, after: MARKING, seen })
-        })
+        if let Ok(marked) = timeout(MARKING, marking).await {
+            return marked;
+        }
+        let (step, seen) = (Step::Marking, String::new());
+        Err(StepError::Overdue { step, machine, after: MARKING, seen })
     }
 
     async fn write_mark(

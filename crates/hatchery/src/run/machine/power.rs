@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use roost_fleet::{Phase, Power, VmId, Wrote};
+use roost_vim::Destroyed;
 use tokio::time::Instant;
 
 use super::error::vm_may_pass;
@@ -57,8 +58,11 @@ impl Nest {
             let done = self.vcenter.destroy(&vm.moref()).await;
             done.map_err(StepError::vm(Phase::Destroying, machine))
         };
-        self.phase(machine, Phase::Destroying, gone).await?;
-        self.mirror.destroyed(vm);
+        match self.phase(machine, Phase::Destroying, gone).await? {
+            Destroyed::Now => self.mirror.destroyed(vm),
+            // Not by us, so the stream tells. A server may also say so of a VM that it lost sight of.
+            Destroyed::AlreadyGone => {}
+        }
         Ok(())
     }
 }

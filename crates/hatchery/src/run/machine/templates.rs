@@ -10,7 +10,13 @@ use crate::run::nest::Nest;
 /// What was read of templates, once for each version of a template.
 #[derive(Debug, Default)]
 pub(crate) struct Templates {
-    known: Mutex<BTreeMap<VmId, (Option<Arc<str>>, Arc<TemplateFacts>)>>,
+    known: Mutex<BTreeMap<VmId, Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    version: Arc<str>,
+    facts: Arc<TemplateFacts>,
 }
 
 impl Nest {
@@ -19,15 +25,17 @@ impl Nest {
         &self,
         template: &Vm,
     ) -> Result<Arc<TemplateFacts>, VmError> {
-        let version = template.change_version.clone();
-        if let Some((known, facts)) = lock(&self.templates.known).get(&template.id)
-            && *known == version
-            && version.is_some()
+        let version = template.change_version.as_ref();
+        if let Some(known) = lock(&self.templates.known).get(&template.id)
+            && version == Some(&known.version)
         {
-            return Ok(Arc::clone(facts));
+            return Ok(Arc::clone(&known.facts));
         }
         let facts = Arc::new(self.vcenter.template_facts(&template.id.moref()).await?);
-        lock(&self.templates.known).insert(template.id.clone(), (version, Arc::clone(&facts)));
+        if let Some(version) = version {
+            let known = Known { version: Arc::clone(version), facts: Arc::clone(&facts) };
+            lock(&self.templates.known).insert(template.id.clone(), known);
+        }
         Ok(facts)
     }
 }

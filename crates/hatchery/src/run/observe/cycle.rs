@@ -65,7 +65,7 @@ fn collect(nest: &Nest, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
     let standing = lock(&nest.standing).clone();
     let (queue, spares_in_flight) = {
         let desk = nest.desk();
-        (queue(&desk, now).0, in_flight(&snapshot, &desk).len() as u64)
+        (queue(&desk, &nest.journal, now).0, in_flight(&snapshot, &desk).len() as u64)
     };
     let vms: Vec<(&Arc<Vm>, Vec<IpAddr>)> = snapshot.vms().map(|vm| (vm, reported(vm))).collect();
     let rows = vms.iter().map(|(vm, addresses)| VmRow {
@@ -87,6 +87,7 @@ fn collect(nest: &Nest, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
         spares: &standing,
         oldest_waiting_secs: queue.oldest_waiting_secs,
         waiting_jobs: queue.waiting,
+        refused_jobs: queue.refused,
         levels: &levels,
     };
     Cycle::collect(rows, facts)

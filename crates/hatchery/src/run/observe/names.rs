@@ -23,7 +23,7 @@ impl NamesSeen {
     pub(crate) fn note(&self, decision: &Decision, mirror: &Mirror) {
         let subject = match &decision.subject {
             Subject::Vm(vm) => Some(vm),
-            Subject::Request(_) | Subject::Pool(_) => None,
+            Subject::Request(_) | Subject::Pool(_) | Subject::Service(_) => None,
         };
         for vm in subject.into_iter().chain(&decision.vm) {
             if let Some(row) = mirror.vm(vm) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{Amounts, Decided, Decision, LedgerUse, Limits, Query, Snapshot};
+use roost_fleet::{Amounts, Decided, Decision, Journal, LedgerUse, Limits, Query, Snapshot};
 
 use super::super::desk::{Desk, lock};
 use super::super::holding::own_annotation;
@@ -35,7 +35,7 @@ impl Nest {
         let snapshot = self.mirror.snapshot();
         let link = self.link(&snapshot, now);
         let mut desk = self.desk();
-        let (queue, oldest) = queue(&desk, now);
+        let (queue, oldest) = queue(&desk, &self.journal, now);
         let ordered = ordered(&desk);
         let pools = self.pools(&snapshot, &mut desk, now);
         let taken = desk.ledger.taken(now);
@@ -159,18 +159,29 @@ impl Nest {
     }
 }
 
-/// What waits, and the job that has waited longest.
-pub(super) fn queue(desk: &Desk, now: Timestamp) -> (Queue, Option<roost_cds::JobId>) {
+/// What waits, and the job that has waited longest. What was told that it is not for us, or cannot be served as it is, does not wait for us.
+pub(super) fn queue(
+    desk: &Desk,
+    journal: &Journal,
+    now: Timestamp,
+) -> (Queue, Option<roost_cds::JobId>) {
     let mut queue = Queue::default();
     let mut oldest: Option<(Timestamp, &roost_cds::JobId)> = None;
     for (id, entry) in desk.jobs.iter() {
-        match &entry.state {
-            State::Starting { .. } => queue.starting += 1,
-            State::Named | State::Asked => queue.waiting += 1,
-            State::Waiting(candidate) => {
+        let queued = match &entry.state {
+            State::Starting { .. } => {
+                queue.starting += 1;
+                continue;
+            }
+            State::Named | State::Asked => None,
+            State::Waiting(candidate) => candidate.job.queued,
+        };
+        match journal.latest(&subject(id)).map(|decision| decision.verdict) {
+            Some(Decided::Skipped) => {}
+            Some(Decided::Refused) => queue.refused += 1,
+            _ => {
                 queue.waiting += 1;
-                let waits = candidate.job.queued.map(|queued| (queued, id));
-                oldest = [oldest, waits].into_iter().flatten().min();
+                oldest = oldest.into_iter().chain(queued.map(|queued| (queued, id))).min();
             }
         }
     }

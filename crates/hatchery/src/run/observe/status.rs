@@ -70,7 +70,7 @@ impl Nest {
     }
 
     fn jobs_line(&self, now: Timestamp) -> Line {
-        let (queue, _) = queue(&self.desk(), now);
+        let (queue, _) = queue(&self.desk(), &self.journal, now);
         let oldest = match queue.oldest_waiting_secs {
             Some(secs) => format!(" (the oldest for {secs} s)"),
             None => String::new(),
@@ -157,7 +157,8 @@ fn queue_line(protocol: Protocol, health: &QueueHealth, now: Timestamp) -> Line 
         (None, Some(ago)) => format!("polled {} s ago, websocket closed", ago.as_secs()),
         (None, None) => "not read yet".to_owned(),
     };
-    let level = if is_deaf(health, now) || health.failed_polls > 2 { Level::Warn } else { Level::Ok };
+    let level =
+        if is_deaf(health, now) || health.failed_polls > 2 { Level::Warn } else { Level::Ok };
     let why = health.last_error.as_ref().filter(|_| level != Level::Ok);
     (level, component, why.map_or_else(|| words.clone(), |why| format!("{words}: {why}")))
 }

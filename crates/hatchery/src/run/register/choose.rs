@@ -148,3 +148,153 @@ pub(super) fn abandoned<'a>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use roost_clock::SystemClock;
+    use roost_fleet::{Mirror, Power, VmId, Wrote};
+
+    use super::*;
+    use crate::annotation::HatcheryIdentities;
+    use crate::model::tests::v1_model;
+
+    const NOW: Timestamp = Timestamp::constant(1_780_300_000, 0);
+
+    struct Datacenter(Mirror);
+
+    impl Datacenter {
+        fn new() -> Self {
+            let datacenter = Self(Mirror::new(Arc::new(HatcheryIdentities), Arc::new(SystemClock)));
+            datacenter.0.created(&VmId::new("vm-1"), Wrote::new().name("base").template(true));
+            datacenter
+        }
+
+        /// A VM or template of a model, as it was then.
+        fn with(self, id: &str, name: &str, template: bool, annotation: &Annotation) -> Self {
+            let made = Wrote::new().name(name).template(template).power(Power::Off);
+            self.0.created(&VmId::new(id), made.annotation(annotation.to_string()));
+            self
+        }
+
+        fn begin(&self, model: &Model) -> Result<String, &'static str> {
+            let begin = choose(model, "h1", &self.0.snapshot(), NOW);
+            let begin = begin.map_err(|refusal| refusal.reason())?;
+            let (word, vm) = match &begin {
+                Begin::Build { image } => ("build", image),
+                Begin::Install { built } => ("install", built),
+                Begin::Show { template } => ("show", template),
+            };
+            Ok(format!("{word} {}", vm.id))
+        }
+
+        fn abandoned(&self, started: Timestamp) -> Vec<String> {
+            let snapshot = self.0.snapshot();
+            let left = abandoned(&snapshot, "h1", started, NOW);
+            left.map(|(vm, _)| vm.id.to_string()).collect()
+        }
+    }
+
+    fn of(model: &Model, age: Duration) -> Annotation {
+        let created = NOW.saturating_sub(jiff::SignedDuration::try_from(age).unwrap()).unwrap();
+        Annotation {
+            hatchery_name: "h1".into(),
+            model: true,
+            worker_model_path: model.path().to_string(),
+            worker_model_last_modified: last_modified(model),
+            created: created.into(),
+            ..Annotation::default()
+        }
+    }
+
+    const DAY: Duration = Duration::from_hours(24);
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    #[test]
+    fn a_model_without_template_is_built_from_its_image() {
+        let mut model = v1_model("m");
+        assert_eq!(Datacenter::new().begin(&model), Ok("build vm-1".into()));
+        model.model_virtual_machine.image = "nowhere".into();
+        assert_eq!(Datacenter::new().begin(&model), Err("no-template"));
+    }
+
+    #[test]
+    fn a_template_that_is_up_to_date_is_shown_again_without_building() {
+        let mut model = v1_model("m");
+        model.check_registration = true;
+        let datacenter = Datacenter::new().with("vm-2", "m", true, &of(&model, DAY));
+        assert_eq!(datacenter.begin(&model), Ok("show vm-2".into()));
+        let other = Annotation { hatchery_name: "h2".into(), ..of(&model, DAY) };
+        let datacenter = Datacenter::new().with("vm-2", "m", true, &other);
+        assert_eq!(
+            datacenter.begin(&model),
+            Ok("show vm-2".into()),
+            "another hatchery's serves too"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_built_once_and_not_at_every_attempt() {
+        let mut model = v1_model("m");
+        model.need_registration = true;
+        let old = Datacenter::new().with("vm-2", "m", true, &of(&model, DAY));
+        assert_eq!(old.begin(&model), Ok("build vm-1".into()));
+        let new = Datacenter::new().with("vm-2", "m", true, &of(&model, MINUTE));
+        assert_eq!(new.begin(&model), Ok("show vm-2".into()));
+    }
+
+    #[test]
+    fn a_changed_model_is_built_however_new_its_template_is() {
+        let mut model = v1_model("m");
+        let before = of(&model, MINUTE);
+        model.user_last_modified = Some(NOW);
+        let datacenter = Datacenter::new().with("vm-2", "m", true, &before);
+        assert_eq!(datacenter.begin(&model), Ok("build vm-1".into()));
+    }
+
+    #[test]
+    fn a_template_that_was_complete_when_the_process_ended_is_put_in_its_place() {
+        let model = v1_model("m");
+        let complete = Datacenter::new().with("vm-2", "m-tmp", true, &of(&model, MINUTE));
+        assert_eq!(complete.begin(&model), Ok("install vm-2".into()));
+        let outdated = Annotation { worker_model_last_modified: "1".into(), ..of(&model, MINUTE) };
+        let datacenter = Datacenter::new().with("vm-2", "m-tmp", true, &outdated);
+        assert_eq!(datacenter.begin(&model), Ok("build vm-1".into()));
+        let mut doomed = of(&model, MINUTE);
+        doomed.doom("no model wants it");
+        let datacenter = Datacenter::new().with("vm-2", "m-tmp", true, &doomed);
+        assert_eq!(datacenter.begin(&model), Ok("build vm-1".into()));
+    }
+
+    #[test]
+    fn the_template_of_another_model_of_that_name_stays_where_it_is() {
+        let (mut model, other) = (v1_model("m"), v1_model("m"));
+        model.group = Some(roost_cds::v1::Group { id: 9, name: "team".into() });
+        let datacenter = Datacenter::new().with("vm-2", "m", true, &of(&other, DAY));
+        assert_eq!(datacenter.begin(&model), Err("foreign-template"));
+    }
+
+    #[test]
+    fn what_was_being_built_by_an_earlier_process_is_given_up() {
+        let (model, started) = (v1_model("m"), NOW);
+        let earlier = started.saturating_sub(jiff::SignedDuration::from_hours(2)).unwrap();
+        let built = of(&model, Duration::from_hours(1));
+        let datacenter = Datacenter::new().with("vm-2", "m-tmp", false, &built);
+        assert_eq!(datacenter.abandoned(started), ["vm-2"]);
+        assert!(datacenter.abandoned(earlier).is_empty(), "this process builds it");
+    }
+
+    #[test]
+    fn a_complete_template_waits_for_its_model_but_not_for_ever() {
+        let model = v1_model("m");
+        for (age, goes) in [(MINUTE, false), (DAY, true)] {
+            let datacenter = Datacenter::new().with("vm-2", "m-tmp", true, &of(&model, age));
+            assert_eq!(datacenter.abandoned(NOW) == ["vm-2"], goes);
+        }
+        let named_so = v1_model("m-tmp");
+        let datacenter = Datacenter::new().with("vm-2", "m-tmp", true, &of(&named_so, DAY));
+        assert!(datacenter.abandoned(NOW).is_empty(), "a model may be called so");
+        let other = Annotation { hatchery_name: "h2".into(), ..of(&model, DAY) };
+        let datacenter = Datacenter::new().with("vm-2", "m-tmp", false, &other);
+        assert!(datacenter.abandoned(NOW).is_empty(), "it is another hatchery's");
+    }
+}

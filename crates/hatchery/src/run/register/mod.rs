@@ -39,7 +39,8 @@ pub(super) async fn keep_registered(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(interval) = nest.config.counts.register_interval else { return };
     nest.opened().await;
     loop {
-        let Work { begin, abandon } = look(&nest);
+        let is_held = nest.steering.spawning().is_some();
+        let Work { begin, abandon } = if is_held { Work::default() } else { look(&nest) };
         for (vm, reason) in abandon {
             let nest = Arc::clone(&nest);
             tasks.errand("registration", async move { abandon_build(&nest, &vm, reason).await });

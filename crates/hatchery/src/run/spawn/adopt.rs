@@ -274,7 +274,7 @@ impl Adoption<'_> {
         if !is_served {
             match super::job_side::give_back(nest, &self.job).await {
                 Ok(true) => {
-                    self.decide("its start failed, and its job was given back", "given-back")
+                    self.decide("its start failed, and its job was given back", "given-back");
                 }
                 Ok(false) => {}
                 Err(error) => {

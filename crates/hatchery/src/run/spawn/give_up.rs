@@ -117,6 +117,7 @@ fn look_out(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker, why: &str) {
     let (nest, new, why) = (Arc::clone(nest), new.clone(), why.to_owned());
     tasks.aside("lookout", async move {
         if let Ok(work) = timeout(LOOKOUT, nest.sight(&new.worker)).await {
+            nest.quench(work.vm(), &new.worker).await;
             put_down(&nest, &new, work, &why).await;
         }
     });

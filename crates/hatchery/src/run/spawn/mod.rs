@@ -71,13 +71,7 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
     let kit = match pack(nest, &new).await {
         Ok(kit) => kit,
         Err(error) => {
-            return put_off(
-                nest,
-                &new,
-                Decided::Deferred,
-                Chain(&error).to_string(),
-                error.reason(),
-            );
+            return put_off(nest, &new, error.decided(), Chain(&error).to_string(), error.reason());
         }
     };
     let source = match Source::find(nest, &new, &template, &reservation).await {
@@ -156,16 +150,18 @@ fn record_start(nest: &Nest, new: &NewWorker, vm: &VmId, start: Start, reservati
         Start::Cold => ("a clone", "cold"),
     };
     let took = elapsed(new.begun, now);
-    let steps = nest.timelines.of(&new.worker).map(|line| steps(&line)).unwrap_or_default();
+    let line = nest.timelines.of(&new.worker);
+    let steps = line.map(|line| steps(&line, new.begun)).unwrap_or_default();
     let worker = &new.worker;
     let reason = format!("worker {worker} runs in {vm}, {how}, {took:.1?} after its order{steps}");
     let draft = Draft::new(new.subject(), Decided::Spawned, reason);
     nest.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
 }
 
-/// Which steps took how long, as far as it can be felt.
-fn steps(line: &Timeline) -> String {
-    let felt = line.steps.iter().filter_map(|step| {
+/// Which steps took how long, as far as it can be felt. What a spare went through before its claim is not the job's.
+fn steps(line: &Timeline, since: Timestamp) -> String {
+    let own = line.steps.iter().filter(|step| step.began >= since);
+    let felt = own.filter_map(|step| {
         let took = Duration::from_millis(step.took_ms?);
         (took >= Duration::from_millis(100)).then(|| format!("{} {took:.1?}", step.phase))
     });

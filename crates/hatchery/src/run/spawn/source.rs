@@ -42,9 +42,8 @@ impl SourceError {
     pub(super) fn decided(&self) -> Decided {
         match self {
             Self::Busy { .. } | Self::NoSpare { .. } | Self::Devices { .. } => Decided::Deferred,
-            Self::Claim { .. } => Decided::Refused,
             Self::Clone { source, .. } if source.may_pass() => Decided::Deferred,
-            Self::Clone { .. } => Decided::Refused,
+            Self::Claim { .. } | Self::Clone { .. } => Decided::Refused,
         }
     }
 

@@ -131,10 +131,9 @@ async fn conclude(nest: &Nest, watched: Watched, end: End) {
     loop {
         match is_unserved(nest, &new).await {
             Ok(true) => break,
-            // A worker that was quick: registered and done between two readings.
-            Ok(false) => return,
             Err(_) if pauses.pause().await => {}
-            Err(_) => return,
+            // A worker that was quick: registered and done between two readings. Or nobody says, and the clean-up has it.
+            Ok(false) | Err(_) => return,
         }
     }
     let (why, step) = match end {

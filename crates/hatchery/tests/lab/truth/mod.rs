@@ -93,8 +93,6 @@ pub(super) struct Seen {
     registered: BTreeSet<String>,
     /// Workers that were not disabled when CDS was last asked, and when that was.
     alive: BTreeMap<String, Timestamp>,
-    /// Workers that CDS has disabled: it does not count on them, and they are on their way out.
-    disabled: BTreeSet<String>,
     /// VMs that were marked for deletion.
     marked: BTreeSet<String>,
     /// Launches that were looked at already.
@@ -116,7 +114,6 @@ impl Truth {
             owners: BTreeMap::new(),
             registered: BTreeSet::new(),
             alive: BTreeMap::new(),
-            disabled: BTreeSet::new(),
             marked: BTreeSet::new(),
             launches: 0,
             launched: BTreeSet::new(),

@@ -46,9 +46,7 @@ impl Seen {
     fn hear_workers(&mut self) {
         let now = self.clock.now();
         for worker in self.cds.workers() {
-            if worker.status == WorkerStatus::Disabled {
-                self.disabled.insert(worker.name.clone());
-            } else {
+            if worker.status != WorkerStatus::Disabled {
                 self.alive.insert(worker.name.clone(), now);
             }
             self.registered.insert(worker.name);
@@ -119,7 +117,9 @@ impl Seen {
         }
     }
 
+    /// Workers are those that start and those that CDS counts on; CPUs and memory are those of all VMs that are on.
     fn look_at_limits(&mut self, noted: &[Noted]) {
+        let now = self.clock.now();
         for (hatchery, expected) in self.expected.clone() {
             let limits = expected.limits;
             let on = |(vm, note): &&Noted| {
@@ -127,7 +127,10 @@ impl Seen {
             };
             let works = |(vm, note): &&Noted| {
                 let is_spare = vm.name.starts_with("provision-") || vm.name.starts_with("retired-");
-                !is_spare && !note.to_delete && !self.disabled.contains(&*vm.name)
+                // CDS has known its worker and does not count on it any more.
+                let has_ended = self.registered.contains(&*vm.name)
+                    && self.alive.get(&*vm.name).is_none_or(|alive| *alive < now);
+                !is_spare && !note.to_delete && !has_ended
             };
             let registers = |(vm, note): &&Noted| {
                 note.register_only || note.model || vm.name.ends_with("-tmp")

@@ -13,6 +13,8 @@ pub struct Queue {
     /// Since the oldest of them was queued.
     pub oldest_waiting_secs: Option<u64>,
     pub starting: u64,
+    /// In the queue of CDS, and not served as they are: an unknown flavor, a model that is not whole.
+    pub refused: u64,
 }
 
 /// The workers that are at the same stage.

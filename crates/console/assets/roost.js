@@ -1,0 +1,194 @@
+// What the page does by itself: keeps up with the service, tells how long ago things were, and carries out what a person confirms.
+"use strict";
+(() => {
+  const KEY = "roost-token";
+  const by = (id) => document.getElementById(id);
+  const token = () => sessionStorage.getItem(KEY);
+  const headers = (more) => {
+    const all = new Headers(more);
+    if (token()) all.set("Authorization", "Bearer " + token());
+    return all;
+  };
+  let now = 0, at = 0, stream = null;
+
+  // Time is the service's, which need not run as ours does.
+  const words = (ms) => {
+    const s = Math.max(0, Math.floor(ms / 1000));
+    if (s < 60) return s + " s";
+    if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
+    if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor((s % 3600) / 60) + " min";
+    return Math.floor(s / 86400) + " d " + Math.floor((s % 86400) / 3600) + " h";
+  };
+  const tick = () => {
+    for (const el of document.querySelectorAll("time[data-ago]")) {
+      const text = words(now - Date.parse(el.dateTime));
+      if (el.textContent !== text) el.textContent = text;
+    }
+  };
+
+  const say = (text, bad) => {
+    const el = by("said");
+    el.textContent = text;
+    el.className = bad ? "bad" : "good";
+    el.hidden = false;
+    clearTimeout(say.timer);
+    say.timer = setTimeout(() => { el.hidden = true; }, 8000);
+  };
+
+  // What had the keyboard keeps it.
+  const marked = (el) => el && el.closest("main") &&
+    (el.dataset.post || (el.getAttribute("href") && "h" + el.getAttribute("href")));
+  const patch = (news) => {
+    now = news.now; at = performance.now();
+    if (news.clock) by("clock").textContent = news.clock;
+    const focus = marked(document.activeElement);
+    for (const [id, html] of Object.entries(news.set || {})) {
+      const el = by("b-" + id);
+      if (!el) continue;
+      const open = [...el.querySelectorAll("details[open]")].length > 0;
+      if (open) continue;
+      el.innerHTML = html;
+      el.hidden = !html;
+    }
+    for (const [id, change] of Object.entries(news.tables || {})) {
+      const el = by("b-" + id), body = el && el.querySelector("tbody");
+      if (!body) continue;
+      const rows = new Map([...body.rows].map((row) => [row.dataset.key, row]));
+      for (const [key, html] of Object.entries(change.rows || {})) {
+        let row = rows.get(key);
+        if (!row) { row = document.createElement("tr"); row.dataset.key = key; row.className = "new"; rows.set(key, row); }
+        row.innerHTML = html;
+      }
+      if (change.order) body.replaceChildren(...change.order.map((key) => rows.get(key)).filter(Boolean));
+      if (change.below !== undefined) el.querySelector(".below").innerHTML = change.below;
+    }
+    if (focus && !marked(document.activeElement)) {
+      for (const el of document.querySelectorAll("main a[href], main [data-post]")) {
+        if (marked(el) === focus) { el.focus({ preventScroll: true }); break; }
+      }
+    }
+    tick();
+    refresh();
+  };
+
+  const state = (text, mood) => {
+    const el = by("live");
+    if (el) { el.textContent = text; el.className = "chip " + mood; }
+  };
+
+  // Not an EventSource: it cannot show a token.
+  const follow = async () => {
+    if (stream) stream.abort();
+    if (!by("live")) return;
+    const mine = stream = new AbortController();
+    let pause = 500;
+    while (!mine.signal.aborted) {
+      try {
+        const answer = await fetch("/live" + location.pathname + location.search,
+          { headers: headers(), signal: mine.signal, cache: "no-store" });
+        if (answer.status === 404) { state("gone", "quiet"); return; }
+        if (!answer.ok) throw new Error(String(answer.status));
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        let text = "";
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (done) break;
+          text += value;
+          const parts = text.split("\n\n");
+          text = parts.pop();
+          for (const part of parts) {
+            const data = part.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+            if (data) { patch(JSON.parse(data)); state("live", "good"); pause = 500; }
+          }
+        }
+      } catch (error) {
+        if (mine.signal.aborted) return;
+      }
+      state("lost, trying again", "bad");
+      await new Promise((done) => setTimeout(done, pause));
+      pause = Math.min(pause * 2, 10000);
+    }
+  };
+
+  // With a token, pages are fetched with it: a link alone cannot show one.
+  const show = async (url, push) => {
+    const answer = await fetch(url, { headers: headers({ Accept: "text/html" }), cache: "no-store" });
+    if (!(answer.headers.get("content-type") || "").startsWith("text/html")) { location.href = url; return; }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (push) history.pushState(null, "", url);
+    document.title = page.title;
+    document.body.replaceWith(document.adoptNode(page.body));
+    begin();
+    by("main").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  };
+
+  const refresh = () => document.body.classList.toggle("may", Boolean(token()));
+
+  const signIn = async () => {
+    const dialog = by("signin"), field = dialog.querySelector("input");
+    field.value = "";
+    if ((await asked(dialog)) !== "yes" || !field.value.trim()) return;
+    const shown = field.value.trim();
+    field.value = "";
+    let answer;
+    try { answer = await fetch("/api/v1/steering", { headers: { Authorization: "Bearer " + shown } }); }
+    catch (error) { say("The token cannot be sent: " + error.message, true); return; }
+    if (!answer.ok) { say((await answer.json()).error, true); return; }
+    sessionStorage.setItem(KEY, shown);
+    if (document.body.classList.contains("stranger")) { await show(location.href, false); return; }
+    begin();
+    say("Signed in. The token is kept in this tab only.");
+  };
+
+  const asked = (dialog) => new Promise((done) => {
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => done(dialog.returnValue), { once: true });
+    dialog.showModal();
+  });
+
+  const act = async (button) => {
+    const { post, with: rest, confirm } = button.dataset, words = button.textContent;
+    by("question").textContent = confirm;
+    const reason = by("ask").querySelector("input");
+    reason.value = "";
+    if ((await asked(by("ask"))) !== "yes") return;
+    const body = JSON.parse(rest || "{}");
+    if (reason.value.trim()) body.reason = reason.value.trim();
+    try {
+      const answer = await fetch(post, { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) });
+      const said = await answer.json();
+      say(said.words || said.error, !answer.ok);
+    } catch (error) { say(words + " failed: " + error.message, true); }
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-post]");
+    if (button) { act(button); return; }
+    if (event.target.closest("#key")) {
+      if (token()) { sessionStorage.removeItem(KEY); location.reload(); } else signIn();
+      return;
+    }
+    const link = event.target.closest("a[href]");
+    if (link && token() && link.origin === location.origin && !link.hash && event.button === 0 &&
+        !event.metaKey && !event.ctrlKey && !event.shiftKey) {
+      event.preventDefault();
+      show(link.href, true);
+    }
+  });
+  document.addEventListener("submit", (event) => {
+    if (event.target.method !== "get" || !token()) return;
+    event.preventDefault();
+    show(location.pathname + "?" + new URLSearchParams(new FormData(event.target)), true);
+  });
+  addEventListener("popstate", () => { if (token()) show(location.href, false); });
+
+  const begin = () => {
+    now = Number(document.body.dataset.now) || Date.now();
+    refresh();
+    if (by("key")) by("key").textContent = token() ? "Sign out" : (document.body.classList.contains("stranger") ? "Sign in" : "Sign in to act");
+    tick();
+    follow();
+  };
+  if (document.body.classList.contains("stranger") && token()) show(location.href, false); else begin();
+})();

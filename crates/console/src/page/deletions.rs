@@ -1,0 +1,123 @@
+//! Deletions: what they rest on, and what keeps them within bounds.
+
+use askama::Template;
+
+use super::block::{Block, Html, Row, Table};
+use super::foreign::{Name, Words};
+use super::shown::{Bar, Button, DecisionRow, Gates, When, vm_href};
+use super::words::secs;
+use crate::Source;
+use crate::views::{BudgetView, CandidateView, DeletionsDetail};
+
+/// Newest first; each with its evidence.
+const SHOWN: usize = 60;
+
+pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
+    let detail = source.deletions();
+    let rows = detail.decisions.iter().rev().take(SHOWN).map(|decision| {
+        let mut html = DecisionRow::new(decision).render()?;
+        if !decision.gates.is_empty() {
+            let evidence = Evidence { gates: Gates::new(&decision.gates) };
+            html.push_str(&evidence.render()?);
+        }
+        Ok(Row { key: decision.seq.to_string(), html })
+    });
+    let rows = rows.collect::<Result<_, askama::Error>>()?;
+    let below = format!("the last {} of what was deleted or kept", detail.decisions.len().min(SHOWN));
+    Ok(vec![
+        Block::whole("guard", GuardPanel::new(&detail).render()?),
+        Block::whole("candidates", Candidates::new(&detail.candidates).render()?),
+        Block::table(
+            "decisions",
+            Table {
+                above: "<h2>Deleted and kept</h2>".to_owned(),
+                columns: &["Time", "Verdict", "About", "Why", "Bound by", "Evidence"],
+                rows,
+                below,
+            },
+        ),
+    ])
+}
+
+pub(super) fn thaw() -> Button {
+    Button {
+        post: "/api/v1/actions/thaw".to_owned(),
+        words: "Resume deletions",
+        confirm: "Look at everything anew and delete again what is found twice?".to_owned(),
+        with: r#"{"found":"start_over"}"#,
+        is_grave: false,
+    }
+}
+
+fn approve(vms: usize) -> Button {
+    Button {
+        post: "/api/v1/actions/thaw".to_owned(),
+        words: "Delete these VMs",
+        confirm: format!("Delete the {vms} VMs that the freeze names?"),
+        with: r#"{"found":"approve"}"#,
+        is_grave: true,
+    }
+}
+
+#[derive(Template)]
+#[template(source = "<td class=\"why\"><details><summary>evidence</summary>{{ Html(gates.render()?) }}</details></td>", ext = "html")]
+struct Evidence<'a> {
+    gates: Gates<'a>,
+}
+
+#[derive(Template)]
+#[template(path = "guard.html")]
+struct GuardPanel<'a> {
+    frozen: Option<Frozen<'a>>,
+    budgets: Vec<Budget<'a>>,
+}
+
+struct Frozen<'a> {
+    words: Words<'a>,
+    since: When,
+    names: Vec<(String, Name<'a>)>,
+    thaw: Button,
+    approve: Option<Button>,
+}
+
+struct Budget<'a> {
+    view: &'a BudgetView,
+    bar: Bar,
+    grace: String,
+}
+
+impl<'a> GuardPanel<'a> {
+    fn new(detail: &'a DeletionsDetail) -> Self {
+        let budget = |view: &'a BudgetView| Budget {
+            bar: Bar {
+                whole: view.per_minute,
+                parts: vec![("used", view.spent)],
+                label: format!("{} of {} in the last minute", view.spent, view.per_minute),
+            },
+            grace: secs(view.grace_secs),
+            view,
+        };
+        Self {
+            frozen: detail.frozen.as_ref().map(|freeze| Frozen {
+                words: Words(&freeze.words),
+                since: When::at(freeze.since),
+                names: freeze.vms.iter().map(|vm| (vm_href(vm), Name(vm))).collect(),
+                thaw: thaw(),
+                approve: (!freeze.vms.is_empty()).then(|| approve(freeze.vms.len())),
+            }),
+            budgets: detail.budgets.iter().map(budget).collect(),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "candidates.html")]
+struct Candidates<'a> {
+    candidates: &'a [CandidateView],
+}
+
+impl<'a> Candidates<'a> {
+    fn new(candidates: &'a [CandidateView]) -> Self {
+        Self { candidates: &candidates[..candidates.len().min(SHOWN)] }
+    }
+}

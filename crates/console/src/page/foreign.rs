@@ -1,0 +1,121 @@
+//! Text that somebody else chose: names of VMs, jobs and projects, and words that hold them.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use askama::filters::HtmlSafe;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+/// What a path part may hold as it is.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// A name: kept on one line, shortened by the style, its writing direction its own affair.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name<'a>(pub(crate) &'a str);
+
+/// Words in which names may stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a>(pub(crate) &'a str);
+
+/// From here on the style may have to shorten it, and the whole of it is shown on demand.
+const LONG: usize = 28;
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = plain(self.0);
+        if name.chars().count() > LONG {
+            write!(f, "<bdi class=\"n\" title=\"{0}\">{0}</bdi>", Escaped(&name))
+        } else {
+            write!(f, "<bdi class=\"n\">{}</bdi>", Escaped(&name))
+        }
+    }
+}
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<bdi class=\"w\">{}</bdi>", Escaped(&plain(self.0)))
+    }
+}
+
+// What they print is escaped already.
+impl HtmlSafe for Name<'_> {}
+impl HtmlSafe for Words<'_> {}
+
+/// Without what would change how the text around it reads: control characters and the marks that turn the writing direction or are not seen
+/// become visible.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_tricky) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_tricky(letter) {
+            let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(letter));
+        } else {
+            shown.push(letter);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_tricky(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A part of a path, for an address.
+pub(crate) fn part(text: &str) -> String {
+    percent_encode(text.as_bytes(), PART).to_string()
+}
+
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for letter in self.0.chars() {
+            match letter {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                other => f.write_char(other)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_be_anything_and_does_nothing() {
+        for (name, html) in [
+            ("w-1", r#"<bdi class="n">w-1</bdi>"#),
+            ("<script>'\"&", r#"<bdi class="n">&lt;script&gt;&#39;&quot;&amp;</bdi>"#),
+            ("a\u{202e}gpj", r#"<bdi class="n">a⟨U+202E⟩gpj</bdi>"#),
+            ("a\n\0b", r#"<bdi class="n">a⟨U+000A⟩⟨U+0000⟩b</bdi>"#),
+            ("שלום", r#"<bdi class="n">שלום</bdi>"#),
+        ] {
+            assert_eq!(Name(name).to_string(), html, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_there_as_a_whole() {
+        let name = "x".repeat(80);
+        let html = Name(&name).to_string();
+        assert!(html.contains(&format!("title=\"{name}\"")), "{html}");
+    }
+
+    #[test]
+    fn an_address_holds_a_name_as_one_part() {
+        assert_eq!(part("a/b c?#%<"), "a%2Fb%20c%3F%23%25%3C");
+        assert_eq!(part("vm-7_a.b"), "vm-7_a.b");
+    }
+}

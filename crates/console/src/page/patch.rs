@@ -1,0 +1,155 @@
+//! What reads differently than before.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::block::{Block, Content, Row, Table};
+use super::{Rendered, words};
+
+/// For a page that is open: what to replace in it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Patch<'a> {
+    /// By the service's clock, for "12 s ago".
+    now: i64,
+    clock: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    set: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tables: BTreeMap<&'static str, TablePatch<'a>>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct TablePatch<'a> {
+    /// All keys in order, if that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<Vec<&'a str>>,
+    /// The cells of rows that are new or read differently.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    rows: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below: Option<&'a str>,
+}
+
+impl<'a> Patch<'a> {
+    /// From what was sent to what is.
+    pub(crate) fn between(before: &Rendered, after: &'a Rendered) -> Self {
+        let mut patch = Self {
+            now: after.now.as_millisecond(),
+            clock: words::clock(after.now),
+            set: BTreeMap::new(),
+            tables: BTreeMap::new(),
+        };
+        let old: HashMap<&str, &Block> =
+            before.blocks.iter().map(|block| (block.id, block)).collect();
+        for block in &after.blocks {
+            match (&block.content, old.get(block.id).map(|block| &block.content)) {
+                (now, Some(then)) if now == then => {}
+                (Content::Whole(html), _) => drop(patch.set.insert(block.id, html)),
+                (Content::Table(table), then) => {
+                    let none = Table {
+                        above: String::new(),
+                        columns: &[],
+                        rows: Vec::new(),
+                        below: String::new(),
+                    };
+                    let then = match then {
+                        Some(Content::Table(then)) => then,
+                        _ => &none,
+                    };
+                    patch.tables.insert(block.id, TablePatch::between(then, table));
+                }
+            }
+        }
+        patch
+    }
+
+    /// Only the time has passed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.tables.is_empty()
+    }
+}
+
+impl<'a> TablePatch<'a> {
+    fn between(before: &Table, after: &'a Table) -> Self {
+        let old: HashMap<&str, &str> =
+            before.rows.iter().map(|row| (row.key.as_str(), row.html.as_str())).collect();
+        let same_order = before.rows.iter().map(key).eq(after.rows.iter().map(key));
+        let news = after.rows.iter().filter(|row| old.get(row.key.as_str()) != Some(&&*row.html));
+        Self {
+            order: (!same_order).then(|| after.rows.iter().map(key).collect()),
+            rows: news.map(|row| (row.key.as_str(), row.html.as_str())).collect(),
+            below: (before.below != after.below).then_some(&*after.below),
+        }
+    }
+}
+
+fn key(row: &Row) -> &str {
+    &row.key
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::page::Place;
+
+    fn rendered(blocks: Vec<Block>) -> Rendered {
+        Rendered {
+            title: "t".into(),
+            place: Place::Overview,
+            service: "nest".into(),
+            version: "1".into(),
+            now: Timestamp::UNIX_EPOCH,
+            blocks,
+        }
+    }
+
+    fn table(rows: &[(&str, &str)]) -> Block {
+        let row = |(key, html): &(&str, &str)| Row { key: (*key).into(), html: (*html).into() };
+        Block::table(
+            "jobs",
+            Table {
+                above: String::new(),
+                columns: &[],
+                rows: rows.iter().map(row).collect(),
+                below: String::new(),
+            },
+        )
+    }
+
+    fn patch(before: Vec<Block>, after: Vec<Block>) -> serde_json::Value {
+        let (before, after) = (rendered(before), rendered(after));
+        let mut patch = serde_json::to_value(Patch::between(&before, &after)).unwrap();
+        let top = patch.as_object_mut().unwrap();
+        top.remove("now");
+        top.remove("clock");
+        patch
+    }
+
+    #[test]
+    fn only_what_reads_differently_is_sent() {
+        let whole = |html: &str| Block::whole("queue", html.into());
+        assert_eq!(patch(vec![whole("a")], vec![whole("a")]), json!({}));
+        assert_eq!(patch(vec![whole("a")], vec![whole("b")]), json!({"set": {"queue": "b"}}));
+    }
+
+    #[test]
+    fn of_a_table_only_rows_that_changed_are_sent() {
+        let before = || vec![table(&[("1", "a"), ("2", "b"), ("3", "c")])];
+        assert_eq!(
+            patch(before(), vec![table(&[("1", "a"), ("2", "B"), ("3", "c")])]),
+            json!({"tables": {"jobs": {"rows": {"2": "B"}}}})
+        );
+        assert_eq!(
+            patch(before(), vec![table(&[("2", "b"), ("3", "c"), ("4", "d")])]),
+            json!({"tables": {"jobs": {"order": ["2", "3", "4"], "rows": {"4": "d"}}}})
+        );
+        assert_eq!(
+            patch(before(), vec![table(&[("2", "b")])]),
+            json!({"tables": {"jobs": {"order": ["2"]}}})
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Small things that stand on many pages: times, bars, verdicts, links.
+
+use std::fmt;
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use jiff::Timestamp;
+
+use super::foreign::{Name, Words, part, plain};
+use super::words;
+use crate::views::{DecisionView, GateView, LimitView, SubjectKind};
+
+/// A moment. With `ago`, the page shows how long it has been, and keeps that up to date by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct When {
+    at: Timestamp,
+    ago: bool,
+}
+
+impl When {
+    pub(crate) fn at(at: Timestamp) -> Self {
+        Self { at, ago: false }
+    }
+
+    pub(crate) fn ago(at: Timestamp) -> Self {
+        Self { at, ago: true }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, ago } = self;
+        let mark = if *ago { " data-ago" } else { "" };
+        let (date, clock) = (words::date(*at), words::clock(*at));
+        write!(f, "<time datetime=\"{at}\" title=\"{date}\"{mark}>{clock}</time>")
+    }
+}
+
+impl HtmlSafe for When {}
+
+/// Parts of a whole, side by side. What is beyond the whole is cut; what is there is seen, however little it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Bar {
+    pub(crate) whole: u64,
+    /// Each with the class that gives it its look.
+    pub(crate) parts: Vec<(&'static str, u64)>,
+    /// For those who do not see it.
+    pub(crate) label: String,
+}
+
+/// In the bar's own units.
+const WIDTH: u64 = 1_000;
+const LEAST: u64 = 8;
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "<svg class=\"bar\" viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
+            askama::filters::escape(&self.label, askama::filters::Html).map_err(|_| fmt::Error)?
+        )?;
+        let mut at = 0;
+        for (class, amount) in self.parts.iter().filter(|(_, amount)| *amount > 0) {
+            let width = share(*amount, self.whole).max(LEAST).min(WIDTH.saturating_sub(at));
+            write!(f, "<rect class=\"{class}\" x=\"{at}\" width=\"{width}\" height=\"10\"/>")?;
+            at += width;
+        }
+        f.write_str("</svg>")
+    }
+}
+
+impl HtmlSafe for Bar {}
+
+/// In thousandths of the whole.
+pub(crate) fn share(amount: u64, whole: u64) -> u64 {
+    if whole == 0 {
+        return if amount > 0 { WIDTH } else { 0 };
+    }
+    let share = u128::from(amount) * u128::from(WIDTH) / u128::from(whole);
+    u64::try_from(share).unwrap_or(WIDTH).min(WIDTH)
+}
+
+/// How a verdict looks: `good`, `busy`, `wait`, `bad` or `quiet`.
+pub(crate) fn mood(verdict: &str) -> &'static str {
+    match verdict {
+        "spawned" | "adopted" | "finished" => "good",
+        "deferred" | "released" | "kept" => "wait",
+        "refused" | "failed" => "bad",
+        "deleted" | "steered" => "busy",
+        _ => "quiet",
+    }
+}
+
+/// What a decision is about: where to read more, and what it is called.
+#[derive(Debug)]
+pub(crate) struct About<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) href: Option<String>,
+    pub(crate) name: &'a str,
+}
+
+impl<'a> About<'a> {
+    pub(crate) fn of(decision: &'a DecisionView) -> Self {
+        let subject = decision.subject.as_str();
+        let href = match decision.subject_kind {
+            SubjectKind::Job => Some(job_href(subject)),
+            SubjectKind::Vm => Some(vm_href(subject)),
+            SubjectKind::Pool | SubjectKind::Service => None,
+        };
+        let name = decision.subject_name.as_deref().unwrap_or_else(|| words::short_id(subject));
+        Self { kind: decision.subject_kind.as_str(), href, name }
+    }
+}
+
+/// A part of a path, for an address.
+pub(crate) use super::foreign::part as part_of;
+
+pub(crate) fn job_href(id: &str) -> String {
+    format!("/jobs/{}", part(id))
+}
+
+pub(crate) fn vm_href(name_or_id: &str) -> String {
+    format!("/vms/{}", part(name_or_id))
+}
+
+/// A decision as the cells of a row.
+#[derive(Debug, Template)]
+#[template(path = "decision.html")]
+pub(crate) struct DecisionRow<'a> {
+    decision: &'a DecisionView,
+    about: About<'a>,
+    at: When,
+    mood: &'static str,
+    reason: Words<'a>,
+}
+
+impl<'a> DecisionRow<'a> {
+    pub(crate) const COLUMNS: &'static [&'static str] =
+        &["Time", "Verdict", "About", "Why", "Bound by"];
+
+    pub(crate) fn new(decision: &'a DecisionView) -> Self {
+        Self {
+            decision,
+            about: About::of(decision),
+            at: When::at(decision.at),
+            mood: mood(&decision.verdict),
+            reason: Words(&decision.reason),
+        }
+    }
+}
+
+/// What something was weighed against.
+#[derive(Debug, Template)]
+#[template(path = "gates.html")]
+pub(crate) struct Gates<'a> {
+    gates: Vec<Gate<'a>>,
+}
+
+#[derive(Debug)]
+struct Gate<'a> {
+    name: Name<'a>,
+    passed: bool,
+    need: String,
+    have: String,
+    limit: String,
+    bar: Option<Bar>,
+    note: Option<Words<'a>>,
+}
+
+impl<'a> Gates<'a> {
+    pub(crate) fn new(gates: &'a [GateView]) -> Self {
+        Self { gates: gates.iter().map(Gate::new).collect() }
+    }
+}
+
+impl<'a> Gate<'a> {
+    fn new(gate: &'a GateView) -> Self {
+        let number = |amount: Option<u64>| amount.map(|amount| amount.to_string());
+        let bar = match (gate.need, gate.have, gate.limit) {
+            (Some(need), Some(have), Some(LimitView::At(limit))) => Some(Bar {
+                whole: limit.max(1),
+                parts: vec![("used", have.min(limit)), (if gate.passed { "need" } else { "over" }, need)],
+                label: format!("{have} taken, {need} needed, of {limit}"),
+            }),
+            _ => None,
+        };
+        Self {
+            name: Name(&gate.name),
+            passed: gate.passed,
+            need: number(gate.need).unwrap_or_default(),
+            have: number(gate.have).unwrap_or_default(),
+            limit: gate.limit.map(|limit| limit.to_string()).unwrap_or_default(),
+            bar,
+            note: gate.note.as_deref().map(Words),
+        }
+    }
+}
+
+/// One fact with its name.
+#[derive(Debug)]
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    /// HTML.
+    pub(crate) value: String,
+}
+
+impl Fact {
+    pub(crate) fn new(name: &'static str, value: &impl fmt::Display) -> Self {
+        Self { name, value: value.to_string() }
+    }
+
+    /// Text that somebody else chose.
+    pub(crate) fn text(name: &'static str, value: Option<&str>) -> Option<Self> {
+        value.map(|value| Self { name, value: Words(value).to_string() })
+    }
+
+    pub(crate) fn link(name: &'static str, href: &str, words: &str) -> Self {
+        Self { name, value: format!("<a href=\"{href}\">{}</a>", Name(words)) }
+    }
+}
+
+/// What a button does. Shown only to those who have given a token.
+#[derive(Debug)]
+pub(crate) struct Button {
+    /// Where the order goes.
+    pub(crate) post: String,
+    pub(crate) words: &'static str,
+    /// What is asked before it is done.
+    pub(crate) confirm: String,
+    /// The rest of the body, as JSON.
+    pub(crate) with: &'static str,
+    pub(crate) is_grave: bool,
+}
+
+impl fmt::Display for Button {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let escape = |text: &str| -> Result<String, fmt::Error> {
+            let escaped = askama::filters::escape(plain(text), askama::filters::Html);
+            Ok(escaped.map_err(|_| fmt::Error)?.to_string())
+        };
+        let class = if self.is_grave { "act grave" } else { "act" };
+        write!(
+            f,
+            "<button type=\"button\" class=\"{class}\" data-post=\"{}\" data-with=\"{}\" data-confirm=\"{}\">{}</button>",
+            escape(&self.post)?,
+            escape(self.with)?,
+            escape(&self.confirm)?,
+            self.words
+        )
+    }
+}
+
+impl HtmlSafe for Button {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn widths(whole: u64, parts: &[u64]) -> Vec<String> {
+        let parts = parts.iter().map(|amount| ("used", *amount)).collect();
+        let svg = Bar { whole, parts, label: "<b>".into() }.to_string();
+        assert!(svg.contains("aria-label=\"&#60;b&#62;\""), "{svg}");
+        svg.split("width=\"").skip(1).map(|rest| rest[..rest.find('"').unwrap()].into()).collect()
+    }
+
+    #[test]
+    fn a_bar_shows_its_parts_in_proportion_and_never_more_than_all() {
+        assert_eq!(widths(40, &[20, 10]), ["500", "250"]);
+        assert_eq!(widths(40, &[0, 0]), [""; 0]);
+        assert_eq!(widths(1_000_000, &[1]), ["8"], "a little is seen");
+        assert_eq!(widths(10, &[30, 5]), ["1000", "0"]);
+        assert_eq!(widths(0, &[1]), ["1000"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! A VM: what it says about itself, what it went through, why it stays or goes.
+
+use askama::Template;
+use jiff::Timestamp;
+
+use super::block::{Block, Html};
+use super::foreign::{Name, Words, part, plain};
+use super::job::decisions;
+use super::shown::{Button, Fact, When, job_href};
+use super::vms::{kind_mood, size};
+use super::waterfall::Waterfall;
+use super::words::short_id;
+use crate::views::VmDetail;
+
+pub(super) fn blocks(detail: &VmDetail, now: Timestamp) -> Result<Vec<Block>, askama::Error> {
+    let waterfall = Waterfall::of_vm(&detail.timeline, now);
+    Ok(vec![
+        Block::whole("subject", Subject::new(detail).render()?),
+        Block::whole("waterfall", waterfall.map(|it| it.render()).transpose()?.unwrap_or_default()),
+        Block::whole("annotation", Annotation::new(detail).render()?.trim().to_owned()),
+        decisions(&detail.decisions)?,
+    ])
+}
+
+#[derive(Template)]
+#[template(path = "vm.html")]
+struct Subject<'a> {
+    name: Name<'a>,
+    kind: &'static str,
+    mood: &'static str,
+    fate: Option<Words<'a>>,
+    facts: Vec<Fact>,
+    delete: Button,
+}
+
+impl<'a> Subject<'a> {
+    fn new(detail: &'a VmDetail) -> Self {
+        let vm = &detail.vm;
+        let facts = [
+            Fact::text("Id", Some(&vm.id)),
+            Fact::text("Phase", vm.phase.as_deref()),
+            vm.phase_since.map(|since| Fact::new("In it for", &When::ago(since))),
+            Fact::text("Power", Some(&vm.power)),
+            vm.job.as_deref().map(|job| Fact::link("Job", &job_href(job), short_id(job))),
+            Fact::text("CDS says", vm.worker_status.as_deref()),
+            Fact::text("Model", vm.model.as_deref()),
+            Fact::text("Template", vm.template.as_deref()),
+            Fact::text("Flavor", vm.flavor.as_deref()),
+            Some(Fact::new("Size", &size(vm))),
+            Fact::text("Address", vm.address.as_deref()),
+            vm.created.map(|at| Fact::new("Created", &When::at(at))),
+            vm.started.map(|at| Fact::new("Worker since", &When::at(at))),
+        ];
+        Self {
+            name: Name(&vm.name),
+            kind: vm.kind.as_str(),
+            mood: kind_mood(vm.kind),
+            fate: vm.fate.as_deref().map(Words),
+            facts: facts.into_iter().flatten().collect(),
+            delete: Button {
+                post: format!("/api/v1/vms/{}/delete", part(&vm.id)),
+                words: "Delete this VM",
+                confirm: format!(
+                    "Mark {} for deletion? The guard sees it twice and then lets it go; a job that runs in it is lost.",
+                    vm.name
+                ),
+                with: "{}",
+                is_grave: true,
+            },
+        }
+    }
+}
+
+/// What the VM says about itself, key by key where it is an object.
+#[derive(Template)]
+#[template(path = "annotation.html")]
+struct Annotation {
+    entries: Vec<(String, String)>,
+    text: Option<String>,
+}
+
+impl Annotation {
+    fn new(detail: &VmDetail) -> Self {
+        let text = detail.annotation.as_deref().unwrap_or_default();
+        let parsed: Option<serde_json::Map<String, serde_json::Value>> =
+            serde_json::from_str(text).ok();
+        let show = |value: serde_json::Value| match value {
+            serde_json::Value::String(text) => plain(&text).into_owned(),
+            other => plain(&other.to_string()).into_owned(),
+        };
+        match parsed {
+            Some(object) => Self {
+                entries: object
+                    .into_iter()
+                    .map(|(key, value)| (plain(&key).into_owned(), show(value)))
+                    .collect(),
+                text: None,
+            },
+            None => Self {
+                entries: Vec::new(),
+                text: (!text.is_empty()).then(|| plain(text).into_owned()),
+            },
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What a person can tell a running hatchery. Every word is recorded: who, what, when, and what came of it.
+//!
+//! It holds until it is taken back or the process ends: a start begins as its configuration says.
+
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use roost_cds::JobId;
+use roost_fleet::{Decided, Draft, Resume, Subject, VmId};
+
+use super::chain::Chain;
+use super::desk::lock;
+use super::holding::own_annotation;
+use super::nest::Nest;
+use super::{Hatchery, demand};
+use crate::config::SpareModel;
+use crate::run::tasks::Tasks;
+
+/// What persons have told the hatchery to leave.
+#[derive(Debug, Default)]
+pub(crate) struct Steering {
+    said: Mutex<Said>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Said {
+    spawning: Option<Held>,
+    deleting: Option<Held>,
+}
+
+/// Somebody has said that something is not to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub how: Hold,
+    pub by: Arc<str>,
+    pub since: Timestamp,
+}
+
+/// What is not to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// No new workers and spares.
+    Paused,
+    /// The same, until all workers have ended: somebody waits for that.
+    Draining,
+    /// No deletions.
+    Frozen,
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let how = match self.how {
+            Hold::Paused => "spawning is paused",
+            Hold::Draining => "the hatchery is being drained",
+            Hold::Frozen => "deleting is frozen",
+        };
+        write!(f, "{how} since {:.0} by {}", self.since, self.by)
+    }
+}
+
+impl Steering {
+    /// Why no worker and no spare may be begun, if a person has said so.
+    pub(crate) fn spawning(&self) -> Option<Held> {
+        lock(&self.said).spawning.clone()
+    }
+
+    /// Why nothing may be deleted, if a person has said so.
+    pub(crate) fn deleting(&self) -> Option<Held> {
+        lock(&self.said).deleting.clone()
+    }
+}
+
+/// Why a hatchery does not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum NotDone {
+    #[error("{what} is not known")]
+    Unknown { what: String },
+    #[error("VM {vm} is not this hatchery's")]
+    Foreign { vm: String },
+    #[error("VM {vm} is a template")]
+    Template { vm: String },
+    #[error("marking VM {vm} failed: {why}")]
+    Mark { vm: String, why: String },
+}
+
+/// Steers a running hatchery. `who` is how the person is known; it is recorded with what was said.
+#[derive(Debug, Clone)]
+pub struct Helm {
+    nest: Arc<Nest>,
+    tasks: Arc<Tasks>,
+}
+
+impl Hatchery {
+    pub fn helm(&self) -> Helm {
+        Helm { nest: Arc::clone(&self.running.nest), tasks: Arc::clone(&self.running.tasks) }
+    }
+}
+
+impl Helm {
+    /// Begins no worker and no spare until it is resumed. What is under way goes on.
+    pub fn pause(&self, who: &str) -> String {
+        self.hold_spawning(who, Hold::Paused, "spawning is paused; what is under way goes on")
+    }
+
+    /// As a pause, said by somebody who waits until all workers have ended.
+    pub fn drain(&self, who: &str) -> String {
+        let left = self.workers_left();
+        let words = format!("no new workers; {left} are left to end");
+        self.hold_spawning(who, Hold::Draining, &words)
+    }
+
+    fn hold_spawning(&self, who: &str, how: Hold, words: &str) -> String {
+        let held = Held { how, by: who.into(), since: self.nest.now() };
+        lock(&self.nest.steering.said).spawning = Some(held);
+        self.nest.signals.plan.notify_one();
+        self.record(who, words)
+    }
+
+    pub fn resume(&self, who: &str) -> String {
+        let was = lock(&self.nest.steering.said).spawning.take();
+        self.nest.signals.plan.notify_one();
+        self.nest.signals.spares.notify_one();
+        self.nest.signals.register.notify_one();
+        let words = if was.is_some() { "spawning is resumed" } else { "spawning was not paused" };
+        self.record(who, words)
+    }
+
+    /// Workers that have not ended.
+    pub fn workers_left(&self) -> u64 {
+        let taken = self.nest.desk().ledger.taken(self.nest.now());
+        taken.by_vms.workers + taken.promised.workers
+    }
+
+    /// Deletes nothing until it is told otherwise.
+    pub fn freeze_deletions(&self, who: &str) -> String {
+        let held = Held { how: Hold::Frozen, by: who.into(), since: self.nest.now() };
+        lock(&self.nest.steering.said).deleting = Some(held);
+        self.record(who, "deleting is frozen")
+    }
+
+    /// Ends a person's freeze and the guard's, after that person has looked.
+    pub fn resume_deletions(&self, who: &str, found: Resume) -> String {
+        let by_person = lock(&self.nest.steering.said).deleting.take().is_some();
+        let by_guard = self.nest.resume_deletions(found);
+        let words = match (by_guard, by_person) {
+            (Some(freeze), _) => match found {
+                Resume::Approve => format!("{} VMs may be deleted: {freeze}", freeze.vms.len()),
+                Resume::StartOver => format!("everything is looked at anew: {freeze}"),
+            },
+            (None, true) => "deleting is resumed".to_owned(),
+            (None, false) => "deleting was not frozen".to_owned(),
+        };
+        self.record(who, &words)
+    }
+
+    /// Marks one of our VMs for deletion. The clean-up deletes it through the guard, as every other.
+    pub async fn delete_vm(&self, who: &str, name_or_id: &str) -> Result<String, NotDone> {
+        let done = self.mark(who, name_or_id).await;
+        match &done {
+            Ok(words) => self.record(who, words),
+            Err(error) => self.record(who, &format!("deleting {name_or_id}: {error}")),
+        };
+        done
+    }
+
+    async fn mark(&self, who: &str, name_or_id: &str) -> Result<String, NotDone> {
+        let nest = &self.nest;
+        let snapshot = nest.mirror.snapshot();
+        let named = snapshot.named(name_or_id).next();
+        let row = snapshot.vm(&VmId::new(name_or_id)).or(named);
+        let row = row.ok_or_else(|| NotDone::Unknown { what: format!("VM {name_or_id}") })?;
+        let vm = || row.name.to_string();
+        if own_annotation(row, nest.hatchery()).is_none() {
+            return Err(NotDone::Foreign { vm: vm() });
+        }
+        if row.template {
+            return Err(NotDone::Template { vm: vm() });
+        }
+        let why = format!("{who} asked for it");
+        let marked = nest.mark(&row.id, &why).await;
+        marked.map_err(|error| NotDone::Mark { vm: vm(), why: Chain(&error).to_string() })?;
+        nest.signals.cleanup.notify_one();
+        Ok(format!("VM {} is marked for deletion", row.name))
+    }
+
+    /// Makes what is missing of a pool now, however often it failed before. `model` is a template or a V1 model.
+    pub fn refill(&self, who: &str, model: &str) -> Result<String, NotDone> {
+        let pools = &self.nest.config.provisioning.pools;
+        let is_it = |wanted: &SpareModel| match wanted {
+            SpareModel::V1(path) => path.to_string() == model,
+            SpareModel::V2(template) => template == model,
+        };
+        let found = pools.iter().find(|pool| is_it(&pool.kind.model));
+        let Some(pool) = found else {
+            let what = format!("pool {model}");
+            self.record(who, &format!("refilling: {what} is not known"));
+            return Err(NotDone::Unknown { what });
+        };
+        self.nest.desk().backoffs.succeeded(&pool.kind.model);
+        self.nest.signals.spares.notify_one();
+        Ok(self.record(who, &format!("pool {model} is looked at now")))
+    }
+
+    /// Asks CDS about a job anew and weighs it now, however often it was tried.
+    pub fn recheck(&self, who: &str, job: &str) -> Result<String, NotDone> {
+        let Some(id) = JobId::parse(job) else {
+            let what = format!("job {job}");
+            self.record(who, &format!("looking again: {what} is not known"));
+            return Err(NotDone::Unknown { what });
+        };
+        {
+            let mut desk = self.nest.desk();
+            desk.attempts.forget(&id);
+            desk.jobs.ask_again(&id, self.nest.now());
+        }
+        demand::begin_asking(&self.nest, &self.tasks, vec![id]);
+        Ok(self.record(who, &format!("job {job} is looked at now")))
+    }
+
+    fn record(&self, who: &str, words: &str) -> String {
+        let subject = Subject::Service(self.nest.hatchery().into());
+        let draft = Draft::new(subject, Decided::Steered, format!("{who}: {words}"));
+        self.nest.decide(draft, "person");
+        words.to_owned()
+    }
+}

@@ -1,0 +1,280 @@
+//! What has served goes; what serves stays, whatever a server says about it in a bad moment.
+
+use roost_cds::{JobStatus, WorkerStatus};
+use roost_cds_sim::{Fault, Outcome, V1Demand, V2Demand};
+use roost_fleet::{Query, Resume};
+use roost_vcenter_sim::{Action, GuestBehaviour, Power, Rule, When};
+use tokio::time::{Instant, sleep};
+
+use crate::lab::{Conduct, DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+
+/// From when it is true that the worker has ended to when its VM is gone.
+async fn until_gone(lab: &Lab, name: &str, patience: u64) -> std::time::Duration {
+    let began = Instant::now();
+    let what = format!("{name} is gone");
+    wait_until(&what, mins(patience), || lab.vm_named(name).is_none()).await;
+    began.elapsed()
+}
+
+/// D20, D21: a worker that is off and that CDS still knows has gone down under its job.
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_vm_went_off_is_deleted_soon() {
+    let lab = Lab::new().await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(30)));
+    lab.wait_for(&job, JobStatus::Building).await;
+    let vm = lab.vm_of(&job).unwrap();
+    lab.vcenter.set_power(&vm.name, Power::Off).unwrap();
+    let took = until_gone(&lab, &vm.name, 10).await;
+    assert!(took < mins(4), "{took:?}");
+}
+
+/// D21: one that is off and that CDS does not know has finished.
+#[tokio::test(start_paused = true)]
+async fn a_finished_worker_is_deleted_after_its_grace_period() {
+    let setup = Setup::new("hv1").set("finishedWorkerGracePeriod", 600);
+    let lab = Lab::of(setup).await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(secs(10)));
+    lab.wait_for(&job, JobStatus::Success).await;
+    let vm = lab.vm_of(&job).unwrap();
+    let start: jiff::Timestamp = Note::of(&vm).unwrap().worker_start_time.parse().unwrap();
+    until_gone(&lab, &vm.name, 20).await;
+    let age = roost_clock::Clock::now(&*lab.clock).duration_since(start);
+    assert!(age >= jiff::SignedDuration::from_mins(10), "{age:?}");
+    assert!(age <= jiff::SignedDuration::from_mins(13), "{age:?}");
+}
+
+/// D21
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_lives_too_long_is_deleted() {
+    let lab = Lab::of(Setup::new("hv1").set("workerTTL", 30)).await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).ends(Outcome::Hang));
+    lab.wait_for(&job, JobStatus::Building).await;
+    let vm = lab.vm_of(&job).unwrap();
+    sleep(mins(25)).await;
+    assert!(lab.vm_named(&vm.name).is_some());
+    let took = until_gone(&lab, &vm.name, 20).await;
+    assert!(took < mins(10), "{took:?}");
+}
+
+/// D21: awol from the first minute on.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_never_registers_is_deleted_and_its_job_served_by_another() {
+    let setup = Setup::new("hv1").set("workerRegistrationTTL", 6);
+    let lab = Lab::of(setup).await;
+    let mut first = true;
+    lab.guests.conduct(move |_| {
+        let conduct = if first { Conduct::Hangs } else { Conduct::Obedient };
+        first = false;
+        conduct
+    });
+    // Somebody who is at work elsewhere: a list of workers with nobody on it proves nothing.
+    let other = lab.v2_job(V2Demand::new(DEBIAN).takes(secs(1)));
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(2)));
+    wait_until("both are done", mins(60), || {
+        [&other, &job].iter().all(|job| lab.status(job) == JobStatus::Success)
+    })
+    .await;
+    lab.wait_until_clean(0).await;
+    assert_eq!(lab.guests.launches().len(), 3);
+}
+
+/// D23: without the release CDS stops the job for good.
+#[tokio::test(start_paused = true)]
+async fn a_v2_job_whose_vm_vanished_is_given_back_and_done_by_another_worker() {
+    let lab = Lab::new().await;
+    let (job, other) = (
+        lab.v2_job(V2Demand::new(DEBIAN).takes(mins(8))),
+        lab.v2_job(V2Demand::new(DEBIAN).takes(mins(30))),
+    );
+    lab.wait_for_all(&[job.clone(), other.clone()], JobStatus::Building).await;
+    lab.vcenter.kill_vm(&lab.vm_of(&job).unwrap().name).unwrap();
+    lab.wait_for_all(&[job.clone(), other], JobStatus::Success).await;
+    let report = lab.cds.job(&job).unwrap();
+    assert_eq!((report.releases().len(), report.executions().len()), (1, 2));
+    lab.wait_until_clean(0).await;
+}
+
+/// D23: so is that of one whose VM somebody switched off.
+#[tokio::test(start_paused = true)]
+async fn a_v2_job_whose_vm_was_switched_off_is_given_back() {
+    let lab = Lab::new().await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(8)));
+    lab.wait_for(&job, JobStatus::Building).await;
+    lab.vcenter.set_power(&lab.vm_of(&job).unwrap().name, Power::Off).unwrap();
+    lab.wait_for(&job, JobStatus::Success).await;
+    assert_eq!(lab.cds.job(&job).unwrap().releases(), ["hv1"]);
+    lab.wait_until_clean(0).await;
+}
+
+/// W28: a V1 worker without a VM holds a slot until CDS is told.
+#[tokio::test(start_paused = true)]
+async fn a_v1_worker_whose_vm_vanished_is_disabled() {
+    let lab = Lab::new().await;
+    let demand = || V1Demand::new().model(DEBIAN).takes(mins(30));
+    let (job, other) = (lab.v1_job(demand()), lab.v1_job(demand()));
+    lab.wait_for_all(&[job.clone(), other.clone()], JobStatus::Building).await;
+    let vm = lab.vm_of(&job).unwrap();
+    lab.vcenter.kill_vm(&vm.name).unwrap();
+    let is_disabled = || {
+        let workers = lab.cds.workers();
+        workers.iter().any(|w| *w.name == *vm.name && w.status == WorkerStatus::Disabled)
+    };
+    wait_until("its worker is disabled", mins(4), is_disabled).await;
+    assert_eq!(lab.status(&job), JobStatus::Fail, "which is what CDS makes of it");
+    lab.wait_for(&other, JobStatus::Success).await;
+}
+
+/// CDS disables a worker: its VM goes.
+#[tokio::test(start_paused = true)]
+async fn the_vm_of_a_disabled_worker_is_deleted() {
+    let lab = Lab::new().await;
+    for job in [
+        lab.v1_job(V1Demand::new().model(DEBIAN).ends(Outcome::Hang)),
+        lab.v2_job(V2Demand::new(DEBIAN).ends(Outcome::Hang)),
+    ] {
+        lab.wait_for(&job, JobStatus::Building).await;
+        let vm = lab.vm_of(&job).unwrap();
+        lab.cds.disable_worker(&vm.name);
+        until_gone(&lab, &vm.name, 20).await;
+    }
+}
+
+/// W22: one failing VM aborted CDS's whole pass.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_cannot_be_deleted_holds_up_no_other_and_is_tried_again() {
+    let lab = Lab::new().await;
+    let jobs = lab.jobs(3);
+    lab.wait_for_all(&jobs, JobStatus::Building).await;
+    let stuck = lab.vm_of(&jobs[0]).unwrap().name;
+    let rule = Rule::new("Destroy_Task", Action::fail_task("ResourceInUse", "a backup runs"));
+    let rule = lab.vcenter.faults().add(rule.object(&*stuck));
+    lab.wait_for_all(&jobs, JobStatus::Success).await;
+    wait_until("only that one is left", mins(20), || lab.own_names() == [&*stuck]).await;
+    let tries = lab.vcenter.faults().fired(rule);
+    sleep(mins(30)).await;
+    let more = lab.vcenter.faults().fired(rule) - tries;
+    assert!((1..=30).contains(&more), "{more} tries in half an hour");
+    assert!(lab.vcenter.faults().remove(rule));
+    lab.wait_until_clean(0).await;
+}
+
+/// W7, W14: the mark is in the VM, not in memory.
+#[tokio::test(start_paused = true)]
+async fn a_mark_for_deletion_outlives_the_process() {
+    let mut lab = Lab::new().await;
+    let broken = GuestBehaviour { starts_tools: false, ..GuestBehaviour::default() };
+    lab.vcenter.set_guest_behaviour("debian12", broken).unwrap();
+    let rule = Rule::new("Destroy_Task", Action::Status(503));
+    let rule = lab.vcenter.faults().add(rule);
+    lab.job();
+    wait_until("it is marked", mins(10), || {
+        lab.own_vms().iter().any(|vm| Note::of(vm).unwrap().to_delete)
+    })
+    .await;
+    lab.crash();
+    lab.vcenter.set_guest_behaviour("debian12", GuestBehaviour::default()).unwrap();
+    assert!(lab.vcenter.faults().remove(rule));
+    let doomed = lab.own_vms().into_iter().find(|vm| Note::of(vm).unwrap().to_delete).unwrap();
+    lab.open().await;
+    until_gone(&lab, &doomed.name, 20).await;
+}
+
+/// Rule 6: an empty list of workers never deletes anything.
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_of_workers_deletes_nobody() {
+    let setup = Setup::new("hv1").set("workerRegistrationTTL", 5);
+    let lab = Lab::of(setup).await;
+    let demand = || V2Demand::new(DEBIAN).takes(mins(60));
+    let jobs: Vec<_> = (0..4).map(|_| lab.v2_job(demand())).collect();
+    lab.wait_for_all(&jobs, JobStatus::Building).await;
+    sleep(mins(8)).await;
+    for route in ["GET /worker", "GET /v2/worker"] {
+        lab.cds.inject(Fault::on(route).empty_list());
+    }
+    sleep(mins(30)).await;
+    assert_eq!(lab.own_vms().iter().filter(|vm| vm.power == Power::On).count(), 4);
+    lab.cds.clear_faults();
+    lab.wait_for_all(&jobs, JobStatus::Success).await;
+}
+
+/// Rule 6: nor does one that fails, or an inventory that comes back empty.
+#[tokio::test(start_paused = true)]
+async fn lists_that_fail_delete_nobody_and_disable_nobody() {
+    let setup = Setup::new("hv1").set("workerRegistrationTTL", 5);
+    let lab = Lab::of(setup).await;
+    let v1 = lab.v1_job(V1Demand::new().model(DEBIAN).takes(mins(60)));
+    let v2 = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(60)));
+    lab.wait_for_all(&[v1.clone(), v2.clone()], JobStatus::Building).await;
+    lab.cds.inject(Fault::on("GET /v2/worker").answer(500, 0));
+    lab.vcenter.faults().add(Rule::new("RetrievePropertiesEx", Action::EmptyList));
+    lab.vcenter.faults().add(Rule::new("WaitForUpdatesEx", Action::Status(503)).when(When::EveryNth(2)));
+    lab.vcenter.expire_sessions();
+    sleep(mins(30)).await;
+    lab.cds.clear_faults();
+    lab.vcenter.faults().clear();
+    lab.wait_for_all(&[v1, v2], JobStatus::Success).await;
+    assert_eq!(lab.guests.launches().len(), 2);
+    lab.wait_until_clean(0).await;
+}
+
+/// Rule 6: when many would go at once on the word of a list, a person is asked.
+#[tokio::test(start_paused = true)]
+async fn deletion_freezes_when_too_many_would_go_and_waits_for_a_person() {
+    let setup = Setup::new("hv1").max_workers(12).set("workerRegistrationTTL", 5);
+    let lab = Lab::of(setup).await;
+    lab.guests.conduct(|launch| {
+        if launch.arguments.is_empty() { Conduct::Obedient } else { Conduct::Hangs }
+    });
+    let jobs: Vec<_> = (0..8).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
+    wait_until("all are launched", mins(5), || lab.guests.launches().len() == 8).await;
+    // Two that work, so that the list of workers says something.
+    lab.guests.conduct(|_| Conduct::Obedient);
+    let at_work: Vec<_> = (0..2).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
+    lab.wait_for_all(&at_work, JobStatus::Building).await;
+    let frozen = || lab.hatchery().view().overview.deletions.frozen.is_some();
+    wait_until("deletion is frozen", mins(20), frozen).await;
+    let held: Vec<_> = lab
+        .own_vms()
+        .into_iter()
+        .filter(|vm| jobs.iter().any(|job| Note::of(vm).unwrap().job_id == job.to_string()))
+        .collect();
+    assert!(held.len() >= 5, "{}", held.len());
+    sleep(mins(15)).await;
+    for vm in &held {
+        assert!(lab.vm_named(&vm.name).is_some(), "{} waits for a person", vm.name);
+    }
+    lab.hatchery().resume_deletions(Resume::Approve);
+    for vm in &held {
+        until_gone(&lab, &vm.name, 10).await;
+    }
+}
+
+/// Rule 5: every deletion says why.
+#[tokio::test(start_paused = true)]
+async fn every_deletion_is_a_decision_with_its_gates() {
+    let lab = Lab::new().await;
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(0).await;
+    let deleted = lab.hatchery().journal().find(&Query {
+        verdict: Some(roost_fleet::Decided::Deleted),
+        ..Query::default()
+    });
+    assert_eq!(deleted.len(), 1);
+    let gates: Vec<&str> = deleted[0].gates.iter().map(|gate| gate.name).collect();
+    for gate in ["own", "inventory-view", "demand-view", "sightings"] {
+        assert!(gates.contains(&gate), "{gates:?}");
+    }
+}
+
+/// D31: a teardown does not ask the guest.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_is_deleted_is_cut_off() {
+    let lab = Lab::new().await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).ends(Outcome::Hang));
+    lab.wait_for(&job, JobStatus::Building).await;
+    let vm = lab.vm_of(&job).unwrap();
+    lab.cds.disable_worker(&vm.name);
+    until_gone(&lab, &vm.name, 20).await;
+    assert_eq!((lab.calls_of("ShutdownGuest"), lab.calls_of("PowerOffVM_Task")), (0, 1));
+}
