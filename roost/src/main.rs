@@ -8,7 +8,6 @@ mod config;
 mod demo;
 mod interruption;
 mod man;
-#[expect(dead_code, reason = "the service does not speak to its manager yet")]
 mod notify;
 mod output;
 mod serve;

@@ -13,7 +13,8 @@ mod phase;
 mod time;
 
 pub use address::{
-    AddressCounts, AddressFile, AddressPlan, ComesFreeBy, Forecast, Network, NetworkFile, Problem,
+    AddressCell, AddressCounts, AddressFile, AddressPlan, AddressState, ComesFreeBy, Forecast,
+    Network, NetworkFile, Problem,
 };
 pub use freshness::{Freshness, Unfit};
 pub use gate::{Gate, Limit, Measure};

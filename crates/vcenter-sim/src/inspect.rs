@@ -52,6 +52,8 @@ pub struct VmGlance {
     pub annotation: Option<Arc<str>>,
     pub template: bool,
     pub power: Power,
+    /// Whether it was ever powered on.
+    pub has_run: bool,
     pub cpus: i32,
     pub memory_mb: i32,
     pub ip: Option<IpAddr>,
@@ -102,6 +104,7 @@ impl Vcenter {
             annotation: row.config.annotation.clone(),
             template: row.template,
             power: row.power,
+            has_run: row.guest.boot > 0,
             cpus: row.config.cpus,
             memory_mb: row.config.memory_mb,
             ip: row.guest.primary(),

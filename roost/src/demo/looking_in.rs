@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use roost_console::views::{
-    DecisionQuery, DecisionView, Health, JobDetail, JobView, MonitoringView, Overview, PoolView,
-    VersionView, VmDetail, VmView,
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, Health, JobDetail, JobView,
+    LinkDetail, MonitoringView, Overview, PoolView, SteeringView, StepView, VersionView, VmDetail,
+    VmView,
 };
-use roost_console::{Answered, Source, Subscription};
+use roost_console::{Acting, Answered, Order, Refused, Source, Steer, Subscription};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -85,11 +86,58 @@ impl Source for LookingIn {
         self.ask(|source| source.decisions(query))
     }
 
+    fn addresses(&self) -> Vec<AddressView> {
+        self.ask(Source::addresses)
+    }
+
+    fn deletions(&self) -> DeletionsDetail {
+        self.ask(Source::deletions)
+    }
+
+    fn link(&self) -> LinkDetail {
+        self.ask(Source::link)
+    }
+
+    fn steering(&self) -> SteeringView {
+        self.ask(Source::steering)
+    }
+
+    fn timeline(&self, vm: &str) -> Vec<StepView> {
+        self.ask(|source| source.timeline(vm))
+    }
+
+    fn config(&self) -> Option<Value> {
+        self.ask(Source::config)
+    }
+
     fn subscribe(&self) -> Subscription {
         self.source.subscribe()
     }
 
     fn http_answered(&self, answered: &Answered) {
         self.ask(|source| source.http_answered(answered));
+    }
+}
+
+/// Carries out orders in the simulation, at its time.
+#[derive(Debug)]
+pub(super) struct ReachingIn {
+    steer: Arc<dyn Steer>,
+    simulation: Handle,
+}
+
+impl ReachingIn {
+    pub(super) fn new(steer: Arc<dyn Steer>, simulation: Handle) -> Arc<Self> {
+        Arc::new(Self { steer, simulation })
+    }
+}
+
+impl Steer for ReachingIn {
+    fn act(&self, order: Order) -> Acting<'_> {
+        let steer = Arc::clone(&self.steer);
+        let acting = self.simulation.spawn(async move { steer.act(order).await });
+        Box::pin(async {
+            acting.await.unwrap_or_else(|_| Err(Refused::NotNow { why: "the demo has ended".into() }))
+        })
     }
 }

@@ -19,6 +19,7 @@ mod live;
 mod looking_in;
 mod narrator;
 mod pacer;
+mod reckoning;
 mod report;
 mod simulation;
 mod stage;
@@ -34,6 +35,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use roost_clock::Random;
+use roost_console::{Console, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -51,6 +53,8 @@ use crate::telemetry;
 const PORT: u16 = 8086;
 /// Enough to see something new each time, and few enough digits to type one again.
 const NEW_SEEDS: u64 = 100_000;
+/// For actions. As all secrets of the demo it is known to everybody; what it opens is a simulation.
+const CONSOLE_TOKEN: &str = "demo";
 /// For pages that are open at the end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -65,7 +69,7 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     let listener = listen(args.listen).await?;
     let url = format!("http://{}", listener.local_addr().context("the web page's address")?);
     let seed = args.seed.unwrap_or_else(|| Random::from_system().below(NEW_SEEDS));
-    say(&format!("{url} shows what happens (seed {seed}; Ctrl-C ends it)\n"));
+    say(&format!("{url} shows what happens (seed {seed}; the token for actions is \"{CONSOLE_TOKEN}\"; Ctrl-C ends it)\n"));
 
     let mut simulation = Simulation::start(Setting {
         seed,
@@ -81,12 +85,12 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
         anyhow::bail!("the simulation ended before it began");
     };
     let (close, closing) = watch::channel(false);
-    let page = tokio::spawn(roost_console::serve(
-        listener,
-        Arc::clone(&stage.source),
-        roost_console::Settings::default(),
-        until_true(closing.clone()),
-    ));
+    let console = Console {
+        source: Arc::clone(&stage.source),
+        steer: Some(Arc::clone(&stage.steer)),
+        settings: Settings { token: Some(CONSOLE_TOKEN.into()), ..Settings::default() },
+    };
+    let page = tokio::spawn(console.serve(listener, until_true(closing.clone())));
     let bill =
         Bill { seed, speed: args.speed.to_string(), url, chaos: args.chaos, keep: args.keep };
     let report = simulation.report.clone();

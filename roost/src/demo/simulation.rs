@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use prometheus_client::registry::Registry;
-use roost_cds_sim::{JobEvent, JobReport};
 use roost_clock::{Clock, Random, SimClock};
 use roost_hatchery::config::Config;
 use roost_hatchery::metrics::Metrics;
@@ -19,15 +18,16 @@ use tokio::time::{Instant, sleep};
 use super::chaos::Chaos;
 use super::config::{self, Nowhere};
 use super::demand::Demand;
-use super::looking_in::LookingIn;
+use super::looking_in::{LookingIn, ReachingIn};
 use super::narrator::narrate;
 use super::pacer::keep_pace;
-use super::report::{CallCounts, Ended, JobCounts, PoolCount, Report, Start};
+use super::reckoning::reckon;
+use super::report::{Ended, Report};
 use super::stage::Stage;
 use super::witness::Witness;
 use super::world::World;
 use crate::cli::Speed;
-use crate::serve::HatcherySource;
+use crate::serve::{HatcherySource, HatcherySteer};
 
 const LOOK: Duration = Duration::from_secs(1);
 /// Without any job that ends or VM that goes for this long, nothing will come any more.
@@ -130,6 +130,10 @@ impl Play {
         let demand = Demand::draw(self.setting.jobs, &mut random.fork("demand"));
         let stage = Stage {
             source: LookingIn::new(source, Handle::current()),
+            steer: ReachingIn::new(
+                Arc::new(HatcherySteer(hatchery.helm())),
+                Handle::current(),
+            ),
             world: world.clone(),
             witness: witness.clone(),
             jobs: demand.jobs() as u64,
@@ -155,7 +159,7 @@ impl Play {
             Some(why) = gave_up(&hatchery) => bail!("the hatchery stopped: {why}"),
             ended = until_settled(&stage, chaos.as_ref()) => ended,
         };
-        let report = report(&stage, seed, ended, began.elapsed(), chaos.as_ref());
+        let report = reckon(&stage, seed, ended, began.elapsed(), chaos.as_ref());
         self.report.send_replace(Some(Arc::new(report)));
         if self.setting.keep && ended != Ended::Stopped {
             if speed == Speed::Max {
@@ -237,73 +241,4 @@ async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
             return Ended::Stuck;
         }
     }
-}
-
-fn report(stage: &Stage, seed: u64, ended: Ended, took: Duration, chaos: Option<&Chaos>) -> Report {
-    let Stage { source, world, witness, .. } = stage;
-    let tally = stage.tally();
-    let (refused, jobs) = (stage.refused(), witness.jobs());
-    let is_impossible =
-        |id: &str| jobs.iter().any(|job| job.impossible.is_some() && job.id.to_string() == id);
-    let said = stage.turned_away();
-    let reports = world.cds.jobs();
-    // Out of attempts a job is refused too, and fails with that.
-    let has_failed =
-        |id: &String| reports.iter().any(|job| job.id.to_string() == *id && job.status.is_final());
-    let (mut warm, mut cold) = (Vec::new(), Vec::new());
-    for (start, worker) in reports.iter().filter_map(first_start) {
-        match witness.was_warm(worker) {
-            Some(true) => warm.push(start),
-            Some(false) => cold.push(start),
-            None => {}
-        }
-    }
-    let counters = world.vcenter.counters();
-    let pool = |pool: roost_console::views::PoolView| PoolCount {
-        name: pool.template.unwrap_or(pool.model),
-        ready: pool.ready,
-        wanted: pool.wanted,
-    };
-    let doubles = world.cds.double_workers();
-    Report {
-        seed,
-        ended,
-        took,
-        jobs: JobCounts {
-            queued: jobs.len() as u64,
-            done: tally.done,
-            failed: tally.failed,
-            refused: refused.len() as u64,
-            impossible: jobs.iter().filter(|job| job.impossible.is_some()).count() as u64,
-            wrongly_refused: said.iter().filter(|id| !is_impossible(id) && !has_failed(id)).count()
-                as u64,
-        },
-        warm,
-        cold,
-        calls: CallCounts {
-            all: counters.total_calls(),
-            long_polls: counters.calls_of("WaitForUpdatesEx"),
-        },
-        pools: source.pools().into_iter().map(pool).collect(),
-        vms: witness.vms(),
-        most: witness.most(),
-        limits: witness.limits().clone(),
-        double_workers: doubles.iter().filter(|double| double.is_of_one_hatchery()).count(),
-        shared_addresses: witness.shared_addresses().len(),
-        faults: chaos.map(Chaos::counts),
-    }
-}
-
-/// How the first worker of a job came to it, and which one that was.
-fn first_start(job: &JobReport) -> Option<(Start, &str)> {
-    let queued = job.history.first()?.at;
-    let took =
-        job.history.iter().position(|entry| matches!(entry.event, JobEvent::WorkerTook { .. }))?;
-    let JobEvent::WorkerTook { worker } = &job.history[took].event else { return None };
-    let at = job.history[took].at;
-    let is_held =
-        |event: &JobEvent| matches!(event, JobEvent::Booked { .. } | JobEvent::Taken { .. });
-    let held = job.history[..took].iter().rev().find(|entry| is_held(&entry.event))?.at;
-    let since = |from| Duration::try_from(at.duration_since(from)).unwrap_or_default();
-    Some((Start { waited: since(queued), started: since(held) }, worker))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roost_cds::JobStatus;
-use roost_console::Source;
+use roost_console::{Source, Steer};
 use roost_console::views::{DecisionQuery, DecisionView};
 
 use super::demand::Impossible;
@@ -15,6 +15,7 @@ use super::world::World;
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     pub(super) source: Arc<dyn Source>,
+    pub(super) steer: Arc<dyn Steer>,
     pub(super) world: World,
     pub(super) witness: Witness,
     /// All jobs that will have come by the end.

@@ -1,6 +1,7 @@
 //! `roost run`: the service.
 
 mod source;
+mod steer;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,15 +12,18 @@ use std::time::Duration;
 use anyhow::Context as _;
 use prometheus_client::registry::Registry;
 use roost_clock::{Random, SystemClock};
-use roost_console::Settings;
+use roost_console::{Console, Settings, Steer};
 use roost_hatchery::config::{Config, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, Wiring};
+use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 pub(crate) use self::source::HatcherySource;
+pub(crate) use self::steer::HatcherySteer;
+use crate::notify::Supervisor;
 use crate::output::say;
 use crate::{config, telemetry};
 
@@ -42,21 +46,24 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
         started = starting => started?,
     };
     let source = HatcherySource::new(hatchery.window(), registry, Arc::clone(&metrics));
-    say(&format!("hatchery {} serves, http://{address}/mon/status\n", hatchery.name()));
+    say(&format!("hatchery {} serves, http://{}/mon/status\n", hatchery.name(), reach(address)));
 
     let (end, ended) = watch::channel(false);
     let settings = Settings {
-        token: None,
+        token: token(&config)?,
         forwarded_header: config.listen.forwarded_header.clone(),
     };
-    let page = tokio::spawn(roost_console::serve(listener, source, settings, closed(ended)));
-    let mut stopped = hatchery.stopped();
+    let steer = Some(Arc::new(HatcherySteer(hatchery.helm())) as Arc<dyn Steer>);
+    let page = tokio::spawn(Console { source, steer, settings }.serve(listener, closed(ended)));
+    let (mut stopped, supervisor) = (hatchery.stopped(), Supervisor::from_environment());
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
+        () = be_supervised(&supervisor, &hatchery) => None,
         why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
     };
     tracing::info!("stopping: nothing new is begun");
+    supervisor.stopping("nothing new is begun");
     let mut draining = pin!(hatchery.shut_down(GRACE));
     let left = tokio::select! {
         biased;
@@ -76,6 +83,33 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
         None => Ok(()),
         Some(why) => Err(anyhow::anyhow!("{why}")),
     }
+}
+
+/// Tells the service manager when decisions are made, and from there on that they are. Does not end.
+async fn be_supervised(supervisor: &Supervisor, hatchery: &Hatchery) {
+    hatchery.opened().await;
+    supervisor.ready("open for jobs");
+    let window = hatchery.window();
+    supervisor.keep_alive(|| window.liveness().iter().all(|check| check.ok)).await;
+    std::future::pending().await
+}
+
+/// Where a person on this machine reaches what listens on that address.
+fn reach(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    }
+}
+
+/// What opens the page from elsewhere, and every action.
+fn token(config: &Config) -> anyhow::Result<Option<SecretString>> {
+    let Some(place) = &config.console_token else { return Ok(None) };
+    let token = place
+        .read(&SystemSurroundings)
+        .context("hatchery.vsphere.commonConfiguration.http.token")?;
+    Ok(Some(token.expose().to_owned().into()))
 }
 
 fn wiring(config: &Arc<Config>, metrics: &Arc<Metrics>) -> anyhow::Result<Wiring> {

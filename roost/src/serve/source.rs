@@ -1,5 +1,6 @@
 //! Joins the hatchery, which shows plain values, to the console, which shows views and knows no hatchery.
 
+mod deletions;
 mod words;
 
 use std::fmt;
@@ -8,19 +9,22 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use roost_cds::Protocol;
 use roost_console::views::{
-    AddressesView, CallsView, CapacityView, CheckView, DecisionQuery, DecisionView, DeletionsView,
-    GaugeView, Health, JobDetail, JobState, JobView, LaneView, LevelView, LinkView,
-    MonitoringLineView, MonitoringView, Overview, PoolView, QueueView, VersionView, VmDetail,
+    AddressState, AddressView, AddressesView, CallsView, CapacityView, CheckView, DecisionQuery, DecisionView, DeletionsDetail, DeletionsView,
+    FaultView, GaugeView, Health, JobDetail, JobState, JobView, LaneView, LevelView, LinkDetail, LinkMinute, LinkView, MethodView,
+    MonitoringLineView, MonitoringView, Overview, PoolView, QueueView, Spawning, SteeringView, StepView, VersionView, VmDetail,
     VmKind, VmView,
 };
 use roost_console::{Answered, Feed, Source, Subscription};
-use roost_fleet::{Decision, Query, Subject, VmId};
+use roost_fleet::{AddressCell, Decision, Query, Subject, VmId};
 use roost_hatchery::metrics::{self, Metrics};
 use roost_hatchery::run::view::{self, Check};
-use roost_hatchery::run::{News, Window};
+use roost_hatchery::run::{Hold, News, Window};
 use serde_json::Value;
 
 use self::words::{decision, limit, step};
+
+/// Beyond it nobody looks at them one by one.
+const MOST_ADDRESSES: u64 = 4_096;
 
 /// A running hatchery as the console sees it.
 pub(crate) struct HatcherySource {
@@ -89,6 +93,10 @@ impl HatcherySource {
             timeline: detail.timeline.iter().map(step).collect(),
             decisions: detail.decisions.iter().map(|decided| self.decision(decided)).collect(),
         }
+    }
+
+    fn vm_words(&self, vm: &VmId) -> String {
+        self.window.vm_name(vm).map_or_else(|| vm.to_string(), |name| name.to_string())
     }
 
     /// A subject by id or name, of whatever kind it is.
@@ -245,6 +253,46 @@ impl Source for HatcherySource {
         found.iter().map(|decided| self.decision(decided)).collect()
     }
 
+    fn addresses(&self) -> Vec<AddressView> {
+        let cells = self.window.addresses(MOST_ADDRESSES).into_iter();
+        cells.map(|cell| address(&cell, |vm| self.vm_words(vm))).collect()
+    }
+
+    fn deletions(&self) -> DeletionsDetail {
+        deletions::detail(&self.window, |decided| self.decision(decided), |vm| self.vm_words(vm))
+    }
+
+    fn link(&self) -> LinkDetail {
+        let past = self.window.calls_past();
+        LinkDetail {
+            link: link(self.window.overview().link),
+            minutes: past.minutes.into_iter().map(link_minute).collect(),
+            methods: past.methods.into_iter().map(method).collect(),
+            faults: past.faults.into_iter().map(fault).collect(),
+        }
+    }
+
+    fn steering(&self) -> SteeringView {
+        let held = self.window.spawning_held();
+        SteeringView {
+            spawning: match held.as_ref().map(|held| held.how) {
+                None | Some(Hold::Frozen) => Spawning::Open,
+                Some(Hold::Paused) => Spawning::Paused,
+                Some(Hold::Draining) => Spawning::Draining,
+            },
+            held: held.map(|held| held.to_string()),
+            frozen: self.window.deleting_held().map(|held| held.to_string()),
+        }
+    }
+
+    fn timeline(&self, vm: &str) -> Vec<StepView> {
+        self.window.timeline(vm).iter().map(step).collect()
+    }
+
+    fn config(&self) -> Option<Value> {
+        Some(self.window.config())
+    }
+
     fn subscribe(&self) -> Subscription {
         self.feed.subscribe()
     }
@@ -313,6 +361,30 @@ fn link(seen: view::Link) -> LinkView {
         vms_seen: seen.vms,
         calls: Some(CallsView { logins, calls, last_minute, faults, latency_ms }),
     }
+}
+
+fn address(cell: &AddressCell, name: impl Fn(&VmId) -> String) -> AddressView {
+    let (state, vm, until) = match &cell.state {
+        roost_fleet::AddressState::Free => (AddressState::Free, None, None),
+        roost_fleet::AddressState::Used(vm) => (AddressState::Used, Some(name(vm)), None),
+        roost_fleet::AddressState::Promised => (AddressState::Reserved, None, None),
+        roost_fleet::AddressState::Resting(until) => (AddressState::Quarantined, None, Some(*until)),
+    };
+    AddressView { address: cell.address.to_string(), state, vm, until }
+}
+
+fn link_minute(seen: view::CallMinute) -> LinkMinute {
+    let view::CallMinute { began, calls, faults, logins } = seen;
+    LinkMinute { began, calls, faults, logins }
+}
+
+fn method(seen: view::MethodCalls) -> MethodView {
+    let view::MethodCalls { method, calls, faults, latency_ms } = seen;
+    MethodView { method: method.to_owned(), calls, faults, latency_ms }
+}
+
+fn fault(seen: view::Fault) -> FaultView {
+    FaultView { at: seen.at, method: seen.method.to_owned(), kind: seen.kind.to_owned() }
 }
 
 fn vm_view(vm: &view::Vm) -> VmView {

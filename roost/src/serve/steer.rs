@@ -1,8 +1,6 @@
 //! Joins the console's actions to the hatchery's helm.
 
-use std::pin::Pin;
-
-use roost_console::{Action, Refused, Steer};
+use roost_console::{Acting, Action, Found, Order, Refused, Steer};
 use roost_fleet::Resume;
 use roost_hatchery::run::{Helm, NotDone};
 
@@ -11,19 +9,22 @@ use roost_hatchery::run::{Helm, NotDone};
 pub(crate) struct HatcherySteer(pub(crate) Helm);
 
 impl Steer for HatcherySteer {
-    fn act<'a>(
-        &'a self,
-        who: &'a str,
-        action: Action,
-    ) -> Pin<Box<dyn Future<Output = Result<String, Refused>> + Send + 'a>> {
+    fn act(&self, order: Order) -> Acting<'_> {
         Box::pin(async move {
             let Self(helm) = self;
-            let done = match action {
+            let who = &order.to_string();
+            let done = match order.action {
                 Action::PauseSpawning => Ok(helm.pause(who)),
                 Action::ResumeSpawning => Ok(helm.resume(who)),
                 Action::Drain => Ok(helm.drain(who)),
                 Action::FreezeDeletions => Ok(helm.freeze_deletions(who)),
-                Action::ResumeDeletions => Ok(helm.resume_deletions(who, Resume::Approve)),
+                Action::ResumeDeletions { found } => {
+                    let found = match found {
+                        Found::Approve => Resume::Approve,
+                        Found::StartOver => Resume::StartOver,
+                    };
+                    Ok(helm.resume_deletions(who, found))
+                }
                 Action::DeleteVm { vm } => helm.delete_vm(who, &vm).await,
                 Action::RefillPool { model } => helm.refill(who, &model),
                 Action::RecheckJob { job } => helm.recheck(who, &job),

@@ -71,7 +71,6 @@ macro_rules! routes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route {
     /// In small letters.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the description of the API"))]
     pub(super) method: &'static str,
     pub(super) path: &'static str,
 }

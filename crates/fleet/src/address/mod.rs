@@ -5,5 +5,5 @@ mod plan;
 mod runs;
 
 pub(crate) use book::AddressBook;
-pub use book::{AddressCounts, ComesFreeBy, Forecast};
+pub use book::{AddressCell, AddressCounts, AddressState, ComesFreeBy, Forecast};
 pub use plan::{AddressFile, AddressPlan, Network, NetworkFile, Problem};

@@ -75,6 +75,12 @@ impl Guard {
         self.sightings.iter()
     }
 
+    /// How many were let go for this reason in the last minute.
+    pub fn spent_lately(&self, basis: Basis, now: Timestamp) -> u64 {
+        let lately = self.recent.iter().filter(|(at, _)| elapsed(*at, now) < MINUTE);
+        lately.filter(|(_, other)| *other == basis).count() as u64
+    }
+
     /// A person has looked. Returns the freeze that this ends.
     pub fn resume(&mut self, found: Resume) -> Option<Freeze> {
         let freeze = self.frozen.take()?;

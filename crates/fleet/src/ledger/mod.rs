@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use self::book::{Book, Entry};
 use self::reservation::{Outbox, ReservationId};
 use self::weigh::{Weighed, weigh};
-use crate::address::{AddressBook, AddressCounts};
+use crate::address::{AddressBook, AddressCell, AddressCounts};
 use crate::{AddressPlan, Forecast, Gate, PoolId, Snapshot, Vm, VmChange, VmId};
 
 pub use self::amounts::Amounts;
@@ -156,6 +156,12 @@ impl Ledger {
     pub fn forecast(&mut self, now: Timestamp) -> Forecast {
         self.catch_up(now);
         self.book.addresses.forecast()
+    }
+
+    /// How the first `most` addresses stand, in the order of the configuration.
+    pub fn address_cells(&mut self, most: u64, now: Timestamp) -> Vec<AddressCell> {
+        self.catch_up(now);
+        self.book.addresses.cells(most)
     }
 
     /// Whether a reservation has this VM: it is being claimed or made and is no excess.

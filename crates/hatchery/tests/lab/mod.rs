@@ -124,7 +124,7 @@ impl Lab {
     pub(crate) fn ready_spares(&self) -> Vec<VmGlance> {
         let is_ready = |vm: &VmGlance| {
             let note = Note::of(vm).unwrap_or_default();
-            vm.power == Power::Off && note.provisioning && !note.to_delete
+            vm.power == Power::Off && vm.has_run && note.provisioning && !note.to_delete
         };
         self.own_vms().into_iter().filter(is_ready).collect()
     }

@@ -2,11 +2,13 @@
 
 use roost_cds::{JobStatus, WorkerStatus};
 use roost_cds_sim::{Fault, Outcome, V1Demand, V2Demand};
+use roost_clock::Clock as _;
 use roost_fleet::{Query, Resume};
 use roost_vcenter_sim::{Action, GuestBehaviour, Power, Rule, When};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::lab::{Conduct, DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+use crate::lab::{Conduct, DEBIAN, GoVm, Lab, Note, Setup, WorldOptions, mins, secs, wait_until};
 
 /// From when it is true that the worker has ended to when its VM is gone.
 async fn until_gone(lab: &Lab, name: &str, patience: u64) -> std::time::Duration {
@@ -38,7 +40,7 @@ async fn a_finished_worker_is_deleted_after_its_grace_period() {
     let vm = lab.vm_of(&job).unwrap();
     let start: jiff::Timestamp = Note::of(&vm).unwrap().worker_start_time.parse().unwrap();
     until_gone(&lab, &vm.name, 20).await;
-    let age = roost_clock::Clock::now(&*lab.clock).duration_since(start);
+    let age = lab.clock.now().duration_since(start);
     assert!(age >= jiff::SignedDuration::from_mins(10), "{age:?}");
     assert!(age <= jiff::SignedDuration::from_mins(13), "{age:?}");
 }
@@ -217,36 +219,39 @@ async fn lists_that_fail_delete_nobody_and_disable_nobody() {
     lab.wait_until_clean(0).await;
 }
 
-/// Rule 6: when many would go at once on the word of a list, a person is asked.
+/// Rule 6: when many would go at once on the word of a list, a person is asked. CDS does not even know their jobs.
 #[tokio::test(start_paused = true)]
 async fn deletion_freezes_when_too_many_would_go_and_waits_for_a_person() {
-    let setup = Setup::new("hv1").max_workers(12).set("workerRegistrationTTL", 5);
-    let lab = Lab::of(setup).await;
-    lab.guests.conduct(|launch| {
-        if launch.arguments.is_empty() { Conduct::Obedient } else { Conduct::Hangs }
-    });
-    let jobs: Vec<_> = (0..8).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
-    wait_until("all are launched", mins(5), || lab.guests.launches().len() == 8).await;
-    // Two that work, so that the list of workers says something.
-    lab.guests.conduct(|_| Conduct::Obedient);
-    let at_work: Vec<_> = (0..2).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
+    let mut lab = Lab::closed(WorldOptions::default(), Setup::new("hv1").max_workers(30));
+    let colleague = lab.colleague("svc-before").await;
+    let names: Vec<String> = (1..=8).map(|number| format!("keen-bohr-{number}")).collect();
+    let an_hour_ago = (lab.clock.now() - jiff::SignedDuration::from_hours(1)).to_string();
+    for (number, name) in names.iter().enumerate() {
+        let annotation = json!({
+            "hatchery_name": "hv1",
+            "worker_name": name,
+            "vmware_model_path": "debian12",
+            "created": an_hour_ago,
+            "worker_start_time": an_hour_ago,
+            "job_id": (9_000 + number).to_string(),
+        });
+        let annotation = annotation.to_string();
+        let vm = GoVm { name, annotation, power: Power::On, address: None };
+        lab.make_vm(&colleague, vm).await;
+    }
+    lab.open().await;
+    // Those who work make the list one that says something.
+    let at_work: Vec<_> =
+        (0..2).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
     lab.wait_for_all(&at_work, JobStatus::Building).await;
     let frozen = || lab.hatchery().view().overview.deletions.frozen.is_some();
-    wait_until("deletion is frozen", mins(20), frozen).await;
-    let held: Vec<_> = lab
-        .own_vms()
-        .into_iter()
-        .filter(|vm| jobs.iter().any(|job| Note::of(vm).unwrap().job_id == job.to_string()))
-        .collect();
-    assert!(held.len() >= 5, "{}", held.len());
+    wait_until("deletion is frozen", mins(40), frozen).await;
     sleep(mins(15)).await;
-    for vm in &held {
-        assert!(lab.vm_named(&vm.name).is_some(), "{} waits for a person", vm.name);
-    }
+    let left = || names.iter().filter(|name| lab.vm_named(name).is_some()).count();
+    assert!(left() >= 5, "{} wait for a person", left());
     lab.hatchery().resume_deletions(Resume::Approve);
-    for vm in &held {
-        until_gone(&lab, &vm.name, 10).await;
-    }
+    wait_until("they are gone", mins(15), || left() == 0).await;
+    lab.wait_for_all(&at_work, JobStatus::Success).await;
 }
 
 /// Rule 5: every deletion says why.
@@ -271,6 +276,7 @@ async fn every_deletion_is_a_decision_with_its_gates() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_deleted_is_cut_off() {
     let lab = Lab::new().await;
+    lab.guests.conduct(|_| Conduct::StaysOn);
     let job = lab.v2_job(V2Demand::new(DEBIAN).ends(Outcome::Hang));
     lab.wait_for(&job, JobStatus::Building).await;
     let vm = lab.vm_of(&job).unwrap();

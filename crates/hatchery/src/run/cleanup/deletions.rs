@@ -3,11 +3,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{Candidate, Evidence, Freeze, Guard, GuardRules, Power, Resume, Verdict, VmId};
+use roost_fleet::{
+    Basis, Candidate, Evidence, Freeze, Guard, GuardRules, Power, Resume, Verdict, VmId,
+};
 
 use crate::retire::{EventTimes, Reason};
 use crate::run::desk::lock;
 use crate::run::nest::Nest;
+use crate::run::view::{GuardState, Seen};
 use crate::time::{elapsed, later};
 
 /// After the first failure to delete a VM; doubled by each that follows.
@@ -54,6 +57,23 @@ impl Deletions {
     /// Why nothing is deleted until a person has looked.
     pub(crate) fn frozen(&self) -> Option<Freeze> {
         lock(&self.state).guard.frozen().cloned()
+    }
+
+    /// How the guard stands, without the names of its candidates.
+    pub(crate) fn guard(&self, now: Timestamp) -> GuardState {
+        let state = lock(&self.state);
+        let guard = &state.guard;
+        let budget = |basis| (basis, guard.rules().of(basis), guard.spent_lately(basis, now));
+        let seen = guard.sightings().map(|(vm, sighting)| Seen {
+            vm: vm.clone(),
+            name: None,
+            sighting: sighting.clone(),
+        });
+        GuardState {
+            frozen: guard.frozen().cloned(),
+            budgets: Basis::ALL.map(budget).to_vec(),
+            candidates: seen.collect(),
+        }
     }
 
     /// VMs that are being deleted at this moment, each with why.

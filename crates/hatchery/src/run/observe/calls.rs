@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use roost_vim::{CallRecord, Hooks, LoginOutcome, Outcome};
 use tokio::time::Instant;
 
-use super::view::Calls;
+use super::past::Past;
+use super::view::{Calls, CallsPast};
 use crate::metrics::OwnMetrics;
 
 /// Of so many calls the median is taken.
@@ -30,6 +32,7 @@ struct Counted {
     /// How many in which second since the start; of the last minute only, oldest first.
     seconds: VecDeque<(u64, u64)>,
     latencies_ms: VecDeque<u64>,
+    past: Past,
 }
 
 impl CallMeter {
@@ -39,6 +42,11 @@ impl CallMeter {
 
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last half hour, by the wall clock that shows `now`.
+    pub(crate) fn past(&self, now: Timestamp) -> CallsPast {
+        self.counted().past.view(self.since.elapsed(), now)
     }
 
     pub(crate) fn view(&self) -> Calls {
@@ -84,17 +92,23 @@ impl Counted {
 impl Hooks for CallMeter {
     fn call_finished(&self, record: &CallRecord) {
         self.own.call_finished(record);
-        self.counted().count(record, self.since.elapsed().as_secs());
+        let at = self.since.elapsed();
+        let mut counted = self.counted();
+        counted.count(record, at.as_secs());
+        counted.past.called(record.method, record.took, at);
     }
 
     fn fault(&self, method: &'static str, kind: &'static str) {
         self.own.fault(method, kind);
+        self.counted().past.failed(method, kind, self.since.elapsed());
     }
 
     fn login(&self, outcome: LoginOutcome) {
         self.own.login(outcome);
         if outcome == LoginOutcome::LoggedIn {
-            self.counted().logins += 1;
+            let mut counted = self.counted();
+            counted.logins += 1;
+            counted.past.logged_in(self.since.elapsed());
         }
     }
 

@@ -8,6 +8,7 @@ mod jobs;
 mod levels;
 mod names;
 mod overview;
+mod past;
 mod status;
 pub mod view;
 mod vms;

@@ -1,15 +1,18 @@
 use std::sync::Arc;
 
 use roost_cds::MonitoringStatus;
-use roost_fleet::{Decision, Journal, VmId};
+use roost_fleet::{AddressCell, Decision, Journal, Step, VmId};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::super::Hatchery;
 use super::super::nest::Nest;
+use super::super::steer::Held;
 use super::super::tasks::Tasks;
-use super::view::{Check, Job, JobDetail, Overview, Pool, View, Vm, VmDetail};
+use super::view::{
+    CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
+};
 
 /// What can be seen of a hatchery from outside. A handle: it reads memory, asks no server, changes nothing, and keeps nothing running.
 #[derive(Debug, Clone)]
@@ -120,6 +123,46 @@ impl Window {
 
     pub fn pools(&self) -> Vec<Pool> {
         self.nest.pool_views()
+    }
+
+    /// The first `most` addresses of the configured ranges. Empty if addresses come from a DHCP server.
+    pub fn addresses(&self, most: u64) -> Vec<AddressCell> {
+        let now = self.nest.now();
+        self.nest.desk().ledger.address_cells(most, now)
+    }
+
+    /// How the deletion guard stands.
+    pub fn guard(&self) -> GuardState {
+        let mut guard = self.nest.deletions.guard(self.nest.now());
+        for seen in &mut guard.candidates {
+            seen.name = self.vm_name(&seen.vm);
+        }
+        guard
+    }
+
+    /// What was asked of the vCenter lately.
+    pub fn calls_past(&self) -> CallsPast {
+        self.nest.calls.past(self.nest.now())
+    }
+
+    /// What a machine of this name went through, also if it is gone.
+    pub fn timeline(&self, machine: &str) -> Vec<Step> {
+        self.nest.timelines.of(machine).map(|line| line.steps).unwrap_or_default()
+    }
+
+    /// Why no worker may be begun, if a person has said so.
+    pub fn spawning_held(&self) -> Option<Held> {
+        self.nest.steering.spawning()
+    }
+
+    /// Why nothing may be deleted, if a person has said so.
+    pub fn deleting_held(&self) -> Option<Held> {
+        self.nest.steering.deleting()
+    }
+
+    /// The configuration, without secrets.
+    pub fn config(&self) -> Value {
+        self.nest.config.public_config()
     }
 
     pub fn journal(&self) -> Journal {

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod job;
+mod past;
 mod vm;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub use fleet::{Addresses, Calls, Capacity, Deletions, Gauge, Lane, Link, Pool, Queue};
 pub use job::{Job, JobDetail, JobState};
+pub use past::{CallMinute, CallsPast, Fault, GuardState, MethodCalls, Seen};
 pub use vm::{Stage, Vm, VmDetail, VmKind};
 
 /// Everything.
