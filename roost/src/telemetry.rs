@@ -31,8 +31,7 @@ fn begin(level: &str, format: Option<LogFormat>) {
     match format {
         Some(LogFormat::Discard) => {}
         Some(LogFormat::Text) => logs.with_ansi(stderr().is_terminal()).init(),
-        Some(LogFormat::Json) => logs.json().init(),
         None if stderr().is_terminal() => logs.init(),
-        None => logs.json().init(),
+        Some(LogFormat::Json) | None => logs.json().init(),
     }
 }

@@ -116,10 +116,14 @@ impl Running {
 
     /// Asks the page that it named first.
     fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path}"), "")
+    }
+
+    fn ask(&self, what: &str, more: &str) -> String {
         let address = self.said.strip_prefix("http://").unwrap().split(' ').next().unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
         let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{more}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -144,13 +148,18 @@ impl Drop for Running {
 }
 
 #[test]
-fn its_page_shows_simulated_time_and_ctrl_c_ends_it_with_what_came_of_it() {
+fn its_page_shows_simulated_time_and_can_be_steered_and_ctrl_c_ends_it_with_a_summary() {
     let mut running = Running::start(&["--speed", "100"]);
     running.wait_until_it_says("spawned   pool");
     let answer = running.get("/api/v1/overview");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains(r#""now":"2026-01-01T10:0"#), "{answer}");
     assert!(answer.contains(r#""service":"roost-demo""#), "{answer}");
+    let pause = "POST /api/v1/actions/pause";
+    let refused = running.ask(pause, "");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    let paused = running.ask(pause, "Authorization: Bearer demo\r\nContent-Length: 0\r\n");
+    assert!(paused.starts_with("HTTP/1.1 200"), "{paused}");
     let (code, said) = running.interrupt();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("of simulated time, stopped early") && !said.contains("FAIL"), "{said}");

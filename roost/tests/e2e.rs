@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use roost_hatchery::annotation::Annotation;
-use roost_vim::{Client, CloneVm};
+use roost_vim::{Client, CloneVm, Reconfigure};
 use serde_json::{Value, json};
 use wire::{CdsSim, Service, Site, VcenterSim, Vm, account, comes_true, within};
 
@@ -15,6 +15,9 @@ use wire::{CdsSim, Service, Site, VcenterSim, Vm, account, comes_true, within};
 const HATCHERY: &str = "roost";
 const MAX_WORKERS: usize = 5;
 const SPARES: usize = 2;
+
+/// Somebody else's VM that is changed all the time.
+const NEIGHBOUR: &str = "busy-bohr";
 
 /// Everything that is waited for without need is short; everything that guards against doubles is as it ships.
 const VSPHERE: &str = r#"
@@ -64,13 +67,14 @@ impl Scene {
         let site = Site::new(name);
         let vcenter = VcenterSim::start(&site, &["--vms", "3", "--pace", "quick"]);
         // A job that was taken in the last moment of a process has no VM, and waits for one again after this long.
-        let cds = CdsSim::start(&site, &["--scheduling-timeout", "30", "--booking", "30"]);
+        let cds = CdsSim::start(&site, &["--scheduling-timeout", "30", "--booking", "20"]);
         let workers =
             format!("maxWorker = {MAX_WORKERS}\nmaxConcurrentProvisioning = {MAX_WORKERS}");
         site.write_config(&vcenter, &cds, VSPHERE, &workers);
         let client = vcenter.client().await;
         add_foreign_vms(&client).await;
-        let foreign = Vm::read_all(&client).await;
+        let mut foreign = Vm::read_all(&client).await;
+        foreign.retain(|vm| vm.name != NEIGHBOUR);
         Self { site, vcenter, cds, client, foreign, service: None }
     }
 
@@ -169,9 +173,21 @@ impl Scene {
         }
     }
 
+    /// Others work in the datacenter as well. In one where nothing happens, each side confirms its view only once in a minute, and what has
+    /// to be seen twice waits for that.
+    async fn change_neighbour(&self) {
+        let finder = self.client.finder("DC0").await.unwrap();
+        let vm = finder.vm(NEIGHBOUR).await.unwrap().moref;
+        let change = Reconfigure::annotation("made by hand");
+        self.client.reconfigure(&vm, &change).await.unwrap();
+    }
+
     /// Whether there is nothing in the vCenter but what was there before and the spares.
     async fn is_at_rest(&self) -> bool {
-        let vms = Vm::read_all(&self.client).await;
+        let mut vms = Vm::read_all(&self.client).await;
+        let count = vms.len();
+        vms.retain(|vm| vm.name != NEIGHBOUR);
+        assert_eq!(vms.len() + 1, count, "there is one {NEIGHBOUR}");
         let (foreign, ours): (Vec<_>, Vec<_>) =
             vms.into_iter().partition(|vm| vm.of_hatchery(HATCHERY).is_none());
         let is_spare = |vm: &Vm| {
@@ -194,7 +210,7 @@ async fn add_foreign_vms(client: &Client) {
     for (name, annotation) in [
         ("calm-noether", doomed),
         ("provision-v2-ip-10-77-0-9-of-another", spare),
-        ("keen-bohr", "made by hand"),
+        (NEIGHBOUR, "made by hand"),
     ] {
         let mut request = CloneVm::new(folder.clone(), name, pool.clone());
         request.annotation = Some(annotation.to_owned());
@@ -232,7 +248,11 @@ async fn every_job_is_done_once_although_the_service_is_killed_twice() {
     for job in scene.cds.control.get("jobs").await.as_array().unwrap() {
         assert_eq!(job["executions"].as_array().unwrap().len(), 1, "{job}");
     }
-    scene.until("nothing is left but the spares", async || scene.is_at_rest().await).await;
+    let is_at_rest = async || {
+        scene.change_neighbour().await;
+        scene.is_at_rest().await
+    };
+    scene.until("nothing is left but the spares", is_at_rest).await;
 
     let service = scene.service.take().unwrap();
     assert_eq!(service.process.interrupt().0, Some(0));

@@ -9,7 +9,7 @@
     if (token()) all.set("Authorization", "Bearer " + token());
     return all;
   };
-  let now = 0, at = 0, stream = null;
+  let now = 0, stream = null;
 
   // Time is the service's, which need not run as ours does.
   const words = (ms) => {
@@ -39,7 +39,7 @@
   const marked = (el) => el && el.closest("main") &&
     (el.dataset.post || (el.getAttribute("href") && "h" + el.getAttribute("href")));
   const patch = (news) => {
-    now = news.now; at = performance.now();
+    now = news.now;
     if (news.clock) by("clock").textContent = news.clock;
     const focus = marked(document.activeElement);
     for (const [id, html] of Object.entries(news.set || {})) {
@@ -53,7 +53,8 @@
     for (const [id, change] of Object.entries(news.tables || {})) {
       const el = by("b-" + id), body = el && el.querySelector("tbody");
       if (!body) continue;
-      const rows = new Map([...body.rows].map((row) => [row.dataset.key, row]));
+      // Only what is new now is marked: a row that is moved would show its mark again.
+      const rows = new Map([...body.rows].map((row) => { row.className = ""; return [row.dataset.key, row]; }));
       for (const [key, html] of Object.entries(change.rows || {})) {
         let row = rows.get(key);
         if (!row) { row = document.createElement("tr"); row.dataset.key = key; row.className = "new"; rows.set(key, row); }

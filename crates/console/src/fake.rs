@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::views::{
-    CapacityView, CheckView, DecisionQuery, DecisionView, DeletionsView, GateView, Health,
-    JobDetail, JobState, JobView, LevelView, LimitView, LinkView, MonitoringLineView,
-    MonitoringView, Overview, PoolView, Protocol, QueueView, SubjectKind, VersionView, VmDetail,
-    VmKind, VmView,
+    AddressState, AddressView, BudgetView, CandidateView, CapacityView, CheckView, DecisionQuery,
+    DecisionView, DeletionsDetail, DeletionsView, FaultView, FreezeView, GateView, Health,
+    JobDetail, JobState, JobView, LevelView, LimitView, LinkDetail, LinkMinute, LinkView,
+    MethodView, MonitoringLineView, MonitoringView, Overview, PoolView, Protocol, QueueView,
+    SubjectKind, VersionView, VmDetail, VmKind, VmView,
 };
-use crate::{Answered, Feed, Source, Subscription};
+use crate::{Acting, Action, Answered, Feed, Order, Refused, Source, Steer, Subscription};
 
 #[derive(Debug)]
 pub(crate) struct Fake {
@@ -27,6 +28,9 @@ pub(crate) struct Shown {
     pub(crate) decisions: Vec<DecisionView>,
     pub(crate) asked: Vec<DecisionQuery>,
     pub(crate) answered: Vec<Answered>,
+    /// More VMs than the one that is always there.
+    pub(crate) vms: Vec<VmView>,
+    pub(crate) jobs: Vec<JobView>,
 }
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
@@ -40,6 +44,8 @@ impl Default for Fake {
             decisions: Vec::new(),
             asked: Vec::new(),
             answered: Vec::new(),
+            vms: Vec::new(),
+            jobs: Vec::new(),
         };
         Self { feed: Feed::default(), shown: Mutex::new(shown) }
     }
@@ -66,6 +72,24 @@ impl Fake {
         shown.overview.recent = shown.decisions[first..].to_vec();
         drop(shown);
         self.feed.decided(decision);
+    }
+}
+
+/// Does what it is told, and remembers it.
+#[derive(Debug, Default)]
+pub(crate) struct FakeSteer(pub(crate) Mutex<Vec<Order>>);
+
+impl Steer for FakeSteer {
+    fn act(&self, order: Order) -> Acting<'_> {
+        let done = match &order.action {
+            Action::DeleteVm { vm } if vm == "vm-0" => {
+                Err(Refused::Unknown { what: "VM vm-0".into() })
+            }
+            Action::RefillPool { .. } => Err(Refused::NotNow { why: "the host is down".into() }),
+            other => Ok(format!("{other:?}")),
+        };
+        self.0.lock().unwrap().push(order);
+        Box::pin(async { done })
     }
 }
 
@@ -113,7 +137,7 @@ impl Source for Fake {
     }
 
     fn jobs(&self) -> Vec<JobView> {
-        vec![job("42")]
+        [job("42")].into_iter().chain(self.shown().jobs.clone()).collect()
     }
 
     fn job(&self, id: &str) -> Option<JobDetail> {
@@ -125,7 +149,7 @@ impl Source for Fake {
     }
 
     fn vms(&self) -> Vec<VmView> {
-        vec![vm()]
+        [vm()].into_iter().chain(self.shown().vms.clone()).collect()
     }
 
     fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
@@ -146,6 +170,66 @@ impl Source for Fake {
         shown.asked.push(query.clone());
         let after = query.after.unwrap_or_default();
         shown.decisions.iter().filter(|decision| decision.seq > after).cloned().collect()
+    }
+
+    fn addresses(&self) -> Vec<AddressView> {
+        let address = |last: u8| AddressView {
+            address: format!("10.0.0.{last}"),
+            state: if last == 1 { AddressState::Used } else { AddressState::Free },
+            vm: (last == 1).then(|| "w-1".into()),
+            until: None,
+        };
+        vec![address(1), address(2)]
+    }
+
+    fn deletions(&self) -> DeletionsDetail {
+        DeletionsDetail {
+            frozen: Some(FreezeView {
+                words: "too many would go".into(),
+                since: NOW,
+                by_person: false,
+                vms: vec!["w-1".into()],
+            }),
+            budgets: vec![BudgetView {
+                basis: "marked".into(),
+                words: "given up by us".into(),
+                grace_secs: 0,
+                per_minute: 60,
+                spent: 2,
+                freezes: false,
+                share_percent: None,
+            }],
+            candidates: vec![CandidateView {
+                vm: "vm-7".into(),
+                name: "w-1".into(),
+                basis: "marked".into(),
+                first_seen: NOW,
+                sightings: 1,
+            }],
+            decisions: vec![decision(3)],
+        }
+    }
+
+    fn link(&self) -> LinkDetail {
+        LinkDetail {
+            link: self.overview().link,
+            minutes: vec![LinkMinute { began: NOW, calls: 7, faults: 1, logins: 1 }],
+            methods: vec![MethodView {
+                method: "CloneVM_Task".into(),
+                calls: 7,
+                faults: 1,
+                latency_ms: Some(30),
+            }],
+            faults: vec![FaultView {
+                at: NOW,
+                method: "CloneVM_Task".into(),
+                kind: "InvalidState".into(),
+            }],
+        }
+    }
+
+    fn config(&self) -> Option<Value> {
+        Some(json!({"maxCpus": 40}))
     }
 
     fn subscribe(&self) -> Subscription {
@@ -176,7 +260,7 @@ fn overview() -> Overview {
     }
 }
 
-fn job(id: &str) -> JobView {
+pub(crate) fn job(id: &str) -> JobView {
     JobView {
         id: id.into(),
         protocol: Protocol::V2,
@@ -192,7 +276,7 @@ fn job(id: &str) -> JobView {
     }
 }
 
-fn vm() -> VmView {
+pub(crate) fn vm() -> VmView {
     VmView {
         id: "vm-7".into(),
         name: "w-1".into(),

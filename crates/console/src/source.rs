@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use crate::feed::Subscription;
 use crate::views::{
-    AddressView, DecisionQuery, DecisionView, DeletionsDetail, Health, JobDetail, JobView, LinkDetail,
-    MonitoringView, Overview, PoolView, SteeringView, StepView, VersionView, VmDetail, VmView,
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, Health, JobDetail, JobView,
+    LinkDetail, MonitoringView, Overview, PoolView, SteeringView, StepView, VersionView, VmDetail,
+    VmView,
 };
 
 /// What a running service shows. Cheap: reads memory, never calls another server, and changes nothing.

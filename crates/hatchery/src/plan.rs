@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use roost_cds::v1;
-use roost_fleet::{
-    AddressNeed, Amounts, Ask, Ledger, Machine, PoolId, Reservation, Snapshot, Vm,
-};
+use roost_fleet::{AddressNeed, Amounts, Ask, Ledger, Machine, PoolId, Reservation, Snapshot, Vm};
 
 use crate::annotation::Annotation;
 use crate::attempts::{Attempts, Exhausted};

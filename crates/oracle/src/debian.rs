@@ -20,6 +20,49 @@ pub(crate) fn unpacked(package: &'static str, entry: &str) -> Result<PathBuf, Mi
     install_once(&target::oracles(), &name, entry, |attempt| unpack(package, attempt))
 }
 
+/// The same for several packages, with those that they need and that are not installed. The folder is called after `name`.
+pub(crate) fn unpacked_with_needs(
+    name: &'static str,
+    packages: &[&str],
+    entry: &str,
+) -> Result<PathBuf, Missing> {
+    let folder = format!("{name}-debian");
+    install_once(&target::oracles(), &folder, entry, |attempt| {
+        require_tool("apt-get", "--version", Missing::Package { name })?;
+        require_tool("dpkg-deb", "--version", Missing::Package { name })?;
+        say(&format!("fetching the Debian package {name} and what it needs"));
+        let needs = needs(name, packages)?;
+        let mut download = Command::new("apt-get");
+        let step_name = format!("downloading {name}");
+        step(&step_name, download.arg("download").args(&needs).current_dir(attempt))?;
+        while let Some(archive) = archive_in(attempt) {
+            let mut extract = Command::new("dpkg-deb");
+            step(
+                &format!("unpacking {}", archive.display()),
+                extract.arg("--extract").arg(&archive).arg(attempt),
+            )?;
+            fs::remove_file(&archive)
+                .map_err(|source| Missing::Folder { path: archive.clone(), source })?;
+        }
+        Ok(())
+    })
+}
+
+/// What apt would install for the packages, themselves included. Nothing is installed, and no root is needed to ask.
+fn needs(name: &'static str, packages: &[&str]) -> Result<Vec<String>, Missing> {
+    let mut simulate = Command::new("apt-get");
+    simulate.args(["--simulate", "--no-install-recommends", "install"]).args(packages);
+    let failed = |detail| Missing::Fetch { step: format!("asking apt what {name} needs"), detail };
+    let output =
+        process::run(&mut simulate, DOWNLOAD_LIMIT).map_err(|error| failed(error.to_string()))?;
+    if !output.is_success() {
+        return Err(failed(output.stderr));
+    }
+    let installs = output.stdout.lines().filter_map(|line| line.strip_prefix("Inst "));
+    let names = installs.filter_map(|rest| rest.split_whitespace().next());
+    Ok(names.map(ToOwned::to_owned).collect())
+}
+
 fn unpack(package: &'static str, folder: &Path) -> Result<(), Missing> {
     require_tool("apt-get", "--version", Missing::Package { name: package })?;
     require_tool("dpkg-deb", "--version", Missing::Package { name: package })?;

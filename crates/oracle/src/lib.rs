@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod availability;
+mod chromium;
 mod debian;
 mod go;
 mod govc;
@@ -14,6 +15,7 @@ mod systemd;
 mod target;
 mod vcsim;
 
+pub use chromium::Chromium;
 pub use go::{Binary, GOVMOMI_VERSION, govc, govmomi_bench, vcsim};
 pub use govc::Govc;
 pub use process::Output;

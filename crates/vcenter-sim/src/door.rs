@@ -55,10 +55,9 @@ impl Vcenter {
             }
             return Ok(reply::status(StatusCode::SERVICE_UNAVAILABLE));
         }
-        let mut restarts = self.handle.availability.restarts();
         tokio::select! {
             biased;
-            _ = restarts.changed() => Err(cut()),
+            () = self.handle.availability.restarted() => Err(cut()),
             answer = self.route(request) => answer,
         }
     }

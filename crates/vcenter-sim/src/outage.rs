@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::door::Vcenter;
@@ -16,6 +17,8 @@ pub(crate) struct Availability {
     down: Mutex<Option<Down>>,
     /// Counts restarts. Who waits for an answer across one is cut off.
     restarts: watch::Sender<u64>,
+    /// Rings for them in the order in which they came, which a watch does not.
+    restarted: Notify,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +29,18 @@ pub(crate) struct Down {
 
 impl Default for Availability {
     fn default() -> Self {
-        Self { down: Mutex::default(), restarts: watch::Sender::new(0) }
+        Self { down: Mutex::default(), restarts: watch::Sender::new(0), restarted: Notify::new() }
     }
 }
 
 impl Availability {
     pub(crate) fn restarts(&self) -> watch::Receiver<u64> {
         self.restarts.subscribe()
+    }
+
+    /// Ends with the first restart from now on.
+    pub(crate) fn restarted(&self) -> Notified<'_> {
+        self.restarted.notified()
     }
 
     /// The outage that lasts now, if any.
@@ -47,6 +55,7 @@ impl Availability {
         let mut down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
         *down = (!outage.lasts.is_zero()).then_some(Down { until, refuses: outage.refuses });
         self.restarts.send_modify(|count| *count += 1);
+        self.restarted.notify_waiters();
     }
 }
 

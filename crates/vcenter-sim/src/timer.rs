@@ -67,6 +67,7 @@ pub(crate) async fn drive(shared: Weak<Shared>, timers: std::sync::Arc<Timers>) 
             None => timers.earlier.notified().await,
             Some(deadline) => {
                 tokio::select! {
+                    biased;
                     () = tokio::time::sleep_until(deadline) => {}
                     () = timers.earlier.notified() => continue,
                 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use roost_vim_wire::methods::Login;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::bad_logins::BadLogins;
@@ -32,6 +32,38 @@ pub(crate) struct Lease {
 
 type Landing = Option<Result<Lease, CallError>>;
 
+/// A login that is under way. It wakes those who wait for it in the order in which they came, which a watch alone does not.
+#[derive(Debug, Clone)]
+struct Flight {
+    landing: watch::Receiver<Landing>,
+    landed: Arc<Notify>,
+}
+
+impl Flight {
+    /// `None` if the task that logs in died on the way.
+    async fn landed(mut self) -> Landing {
+        loop {
+            let landed = self.landed.notified();
+            if let Some(landing) = self.landing.borrow().clone() {
+                return Some(landing);
+            }
+            tokio::select! {
+                biased;
+                () = landed => {}
+                changed = self.landing.changed() => {
+                    if changed.is_err() {
+                        return self.landing.borrow().clone();
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.landing.has_changed().is_ok()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
     state: Mutex<State>,
@@ -42,7 +74,7 @@ pub(crate) struct Session {
 struct State {
     generation: u64,
     live: Option<Lease>,
-    flight: Option<watch::Receiver<Landing>>,
+    flight: Option<Flight>,
     bad_logins: BadLogins,
     /// Logins in a row that failed for a reason other than the credentials.
     failures: u32,
@@ -77,8 +109,8 @@ impl Session {
     /// Waits for a login that is under way, then takes the session out, to be logged out.
     pub(crate) async fn take_last(&self) -> Option<Lease> {
         let flight = self.state().flight.clone();
-        if let Some(mut flight) = flight {
-            let _ = flight.wait_for(Option::is_some).await;
+        if let Some(flight) = flight {
+            flight.landed().await;
         }
         self.state().live.take()
     }
@@ -96,7 +128,7 @@ impl Core {
     }
 
     async fn lease_after(self: &Arc<Self>, lost: u64) -> Result<Lease, CallError> {
-        let mut flight = {
+        let flight = {
             let mut state = self.session.state();
             if state.closed {
                 return Err(CallError::ShuttingDown);
@@ -107,19 +139,20 @@ impl Core {
             self.join_flight(&mut state)
         };
         let after = self.settings.deadlines.login;
-        match timeout(after, flight.wait_for(Option::is_some)).await {
-            Ok(Ok(landing)) => landing.clone().unwrap_or(Err(ABANDONED)),
-            Ok(Err(_)) => Err(ABANDONED),
+        match timeout(after, flight.landed()).await {
+            Ok(landing) => landing.unwrap_or(Err(ABANDONED)),
             Err(_) => Err(CallError::Deadline { method: "Login", class: CallClass::Login, after }),
         }
     }
 
-    fn join_flight(self: &Arc<Self>, state: &mut State) -> watch::Receiver<Landing> {
+    fn join_flight(self: &Arc<Self>, state: &mut State) -> Flight {
         // A flight whose task died without landing is no flight.
-        if let Some(flight) = state.flight.as_ref().filter(|flight| flight.has_changed().is_ok()) {
+        if let Some(flight) = state.flight.as_ref().filter(|flight| flight.is_under_way()) {
             return flight.clone();
         }
-        let (landing, flight) = watch::channel(None);
+        let (sender, landing) = watch::channel(None);
+        let flight = Flight { landing, landed: Arc::default() };
+        let landed = Arc::clone(&flight.landed);
         state.flight = Some(flight.clone());
         let dead = state.live.take();
         let core = Arc::clone(self);
@@ -133,7 +166,11 @@ impl Core {
                     core.session.generations.send_replace(lease.generation);
                 }
             }
-            landing.send_replace(Some(result));
+            sender.send_if_modified(|landing| {
+                *landing = Some(result);
+                false
+            });
+            landed.notify_waiters();
             // Most likely it is dead, but a 403 can also be about a file; then nobody else would end it.
             if let Some(dead) = dead {
                 core.janitor.log_out(dead.cookie);

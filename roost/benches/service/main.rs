@@ -74,7 +74,9 @@ async fn started(site: &Site, vms: u64, what: &str) -> Service {
 
 fn missing(overview: &Value) -> u64 {
     let pools = overview["pools"].as_array().into_iter().flatten();
-    pools.map(|pool| pool["wanted"].as_u64().unwrap_or(0) - pool["ready"].as_u64().unwrap_or(0)).sum()
+    pools
+        .map(|pool| pool["wanted"].as_u64().unwrap_or(0) - pool["ready"].as_u64().unwrap_or(0))
+        .sum()
 }
 
 async fn calls(vcenter: &VcenterSim) -> u64 {

@@ -137,7 +137,9 @@ impl Steer for ReachingIn {
         let steer = Arc::clone(&self.steer);
         let acting = self.simulation.spawn(async move { steer.act(order).await });
         Box::pin(async {
-            acting.await.unwrap_or_else(|_| Err(Refused::NotNow { why: "the demo has ended".into() }))
+            acting
+                .await
+                .unwrap_or_else(|_| Err(Refused::NotNow { why: "the demo has ended".into() }))
         })
     }
 }

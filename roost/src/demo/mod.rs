@@ -69,7 +69,9 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     let listener = listen(args.listen).await?;
     let url = format!("http://{}", listener.local_addr().context("the web page's address")?);
     let seed = args.seed.unwrap_or_else(|| Random::from_system().below(NEW_SEEDS));
-    say(&format!("{url} shows what happens (seed {seed}; the token for actions is \"{CONSOLE_TOKEN}\"; Ctrl-C ends it)\n"));
+    say(&format!(
+        "{url} shows what happens (seed {seed}; the token for actions is \"{CONSOLE_TOKEN}\"; Ctrl-C ends it)\n"
+    ));
 
     let mut simulation = Simulation::start(Setting {
         seed,

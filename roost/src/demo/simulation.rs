@@ -130,10 +130,7 @@ impl Play {
         let demand = Demand::draw(self.setting.jobs, &mut random.fork("demand"));
         let stage = Stage {
             source: LookingIn::new(source, Handle::current()),
-            steer: ReachingIn::new(
-                Arc::new(HatcherySteer(hatchery.helm())),
-                Handle::current(),
-            ),
+            steer: ReachingIn::new(Arc::new(HatcherySteer(hatchery.helm())), Handle::current()),
             world: world.clone(),
             witness: witness.clone(),
             jobs: demand.jobs() as u64,

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roost_cds::JobStatus;
-use roost_console::{Source, Steer};
 use roost_console::views::{DecisionQuery, DecisionView};
+use roost_console::{Source, Steer};
 
 use super::demand::Impossible;
 use super::witness::Witness;

@@ -225,6 +225,7 @@ mod tests {
             cpus: 4,
             memory_mb: 8192,
             ip: ip.map(|ip| ip.parse().unwrap()),
+            has_run: power == Power::On,
         }
     }
 

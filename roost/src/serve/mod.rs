@@ -168,7 +168,10 @@ struct Stop {
 impl Stop {
     fn listen() -> anyhow::Result<Self> {
         let on = |kind| signal(kind).context("listening for signals");
-        Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+        })
     }
 
     async fn asked(&mut self) {

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use roost_cds::Protocol;
 use roost_console::views::{
-    AddressState, AddressView, AddressesView, CallsView, CapacityView, CheckView, DecisionQuery, DecisionView, DeletionsDetail, DeletionsView,
-    FaultView, GaugeView, Health, JobDetail, JobState, JobView, LaneView, LevelView, LinkDetail, LinkMinute, LinkView, MethodView,
-    MonitoringLineView, MonitoringView, Overview, PoolView, QueueView, Spawning, SteeringView, StepView, VersionView, VmDetail,
-    VmKind, VmView,
+    AddressState, AddressView, AddressesView, CallsView, CapacityView, CheckView, DecisionQuery,
+    DecisionView, DeletionsDetail, DeletionsView, FaultView, GaugeView, Health, JobDetail,
+    JobState, JobView, LaneView, LevelView, LinkDetail, LinkMinute, LinkView, MethodView,
+    MonitoringLineView, MonitoringView, Overview, PoolView, QueueView, Spawning, SteeringView,
+    StepView, VersionView, VmDetail, VmKind, VmView,
 };
 use roost_console::{Answered, Feed, Source, Subscription};
 use roost_fleet::{AddressCell, Decision, Query, Subject, VmId};
@@ -267,8 +268,8 @@ impl Source for HatcherySource {
         LinkDetail {
             link: link(self.window.overview().link),
             minutes: past.minutes.into_iter().map(link_minute).collect(),
-            methods: past.methods.into_iter().map(method).collect(),
-            faults: past.faults.into_iter().map(fault).collect(),
+            methods: past.methods.iter().map(method).collect(),
+            faults: past.faults.iter().map(fault).collect(),
         }
     }
 
@@ -368,7 +369,9 @@ fn address(cell: &AddressCell, name: impl Fn(&VmId) -> String) -> AddressView {
         roost_fleet::AddressState::Free => (AddressState::Free, None, None),
         roost_fleet::AddressState::Used(vm) => (AddressState::Used, Some(name(vm)), None),
         roost_fleet::AddressState::Promised => (AddressState::Reserved, None, None),
-        roost_fleet::AddressState::Resting(until) => (AddressState::Quarantined, None, Some(*until)),
+        roost_fleet::AddressState::Resting(until) => {
+            (AddressState::Quarantined, None, Some(*until))
+        }
     };
     AddressView { address: cell.address.to_string(), state, vm, until }
 }
@@ -378,12 +381,12 @@ fn link_minute(seen: view::CallMinute) -> LinkMinute {
     LinkMinute { began, calls, faults, logins }
 }
 
-fn method(seen: view::MethodCalls) -> MethodView {
-    let view::MethodCalls { method, calls, faults, latency_ms } = seen;
+fn method(seen: &view::MethodCalls) -> MethodView {
+    let view::MethodCalls { method, calls, faults, latency_ms } = *seen;
     MethodView { method: method.to_owned(), calls, faults, latency_ms }
 }
 
-fn fault(seen: view::Fault) -> FaultView {
+fn fault(seen: &view::Fault) -> FaultView {
     FaultView { at: seen.at, method: seen.method.to_owned(), kind: seen.kind.to_owned() }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Ports are picked by the system and read from what a process says. Everything ends with the test.
 #![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod account;
 mod cds;

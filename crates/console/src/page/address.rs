@@ -45,7 +45,7 @@ impl<'a> AddressMap<'a> {
         });
         Self {
             counts: seen.addresses.as_ref(),
-            width: shown.len().min(PER_LINE).max(PER_LINE / 2) * SIDE,
+            width: shown.len().clamp(PER_LINE / 2, PER_LINE) * SIDE,
             height: lines * SIDE,
             cells,
             bar,

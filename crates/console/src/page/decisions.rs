@@ -10,8 +10,8 @@ use crate::views::DecisionQuery;
 const SHOWN: usize = 200;
 
 const VERDICTS: [&str; 11] = [
-    "spawned", "skipped", "deferred", "refused", "failed", "released", "deleted", "kept", "adopted",
-    "finished", "steered",
+    "spawned", "skipped", "deferred", "refused", "failed", "released", "deleted", "kept",
+    "adopted", "finished", "steered",
 ];
 
 pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, askama::Error> {

@@ -23,7 +23,8 @@ pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
         Ok(Row { key: decision.seq.to_string(), html })
     });
     let rows = rows.collect::<Result<_, askama::Error>>()?;
-    let below = format!("the last {} of what was deleted or kept", detail.decisions.len().min(SHOWN));
+    let below =
+        format!("the last {} of what was deleted or kept", detail.decisions.len().min(SHOWN));
     Ok(vec![
         Block::whole("guard", GuardPanel::new(&detail).render()?),
         Block::whole("candidates", Candidates::new(&detail.candidates).render()?),
@@ -60,7 +61,10 @@ fn approve(vms: usize) -> Button {
 }
 
 #[derive(Template)]
-#[template(source = "<td class=\"why\"><details><summary>evidence</summary>{{ Html(gates.render()?) }}</details></td>", ext = "html")]
+#[template(
+    source = "<td class=\"why\"><details><summary>evidence</summary>{{ Html(gates.render()?) }}</details></td>",
+    ext = "html"
+)]
 struct Evidence<'a> {
     gates: Gates<'a>,
 }

@@ -2,7 +2,7 @@ use askama::Template;
 
 use super::Asked;
 use super::block::{Block, Row, Table};
-use super::foreign::{Name, Words};
+use super::foreign::{Name, Words, plain};
 use super::paging::Window;
 use super::shown::{When, job_href, mood, vm_href};
 use super::words::short_id;
@@ -21,16 +21,22 @@ pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, a
     };
     jobs.retain(wanted);
     let window = Window::new(&asked.page, jobs.len());
-    let rows = jobs[window.range()].iter().map(|job| {
-        Ok(Row { key: job.id.clone(), html: JobRow::new(job).render()? })
-    });
-    let states =
-        [JobState::Waiting, JobState::Starting, JobState::Running, JobState::Ended].map(JobState::as_str);
+    let rows = jobs[window.range()]
+        .iter()
+        .map(|job| Ok(Row { key: plain(&job.id).into_owned(), html: JobRow::new(job).render()? }));
+    let states = [JobState::Waiting, JobState::Starting, JobState::Running, JobState::Ended]
+        .map(JobState::as_str);
     Ok(vec![Block::table(
         "jobs",
         Table {
-            above: Filter { title: "Jobs", name: "state", chosen: &asked.state, values: &states, q: &asked.q }
-                .render()?,
+            above: Filter {
+                title: "Jobs",
+                name: "state",
+                chosen: &asked.state,
+                values: &states,
+                q: &asked.q,
+            }
+            .render()?,
             columns: COLUMNS,
             rows: rows.collect::<Result<_, askama::Error>>()?,
             below: window.below("/jobs", &[("q", &asked.q), ("state", &asked.state)], "jobs"),

@@ -25,12 +25,12 @@ pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>,
     Ok(vec![
         Block::whole("headline", Headline::new(seen, oldest, &jobs).render()?),
         Block::whole("lanes", Lanes::new(&seen.workers).render()?),
+        Block::whole("state", State { seen, steering: &steering }.render()?),
+        Block::whole("steering", SteeringPanel::new(seen, &steering).render()?),
         Block::whole("pools", Pools::new(&seen.pools).render()?),
         Block::whole("capacity", Capacity::new(&seen.capacity).render()?),
         Block::whole("addresses", AddressMap::new(seen, &source.addresses()).render()?),
-        Block::whole("state", State { seen, steering: &steering }.render()?),
         decisions(seen)?,
-        Block::whole("steering", SteeringPanel::new(seen, &steering).render()?),
     ])
 }
 
@@ -191,11 +191,7 @@ impl<'a> Pools<'a> {
             flavor: view.flavor.as_deref().map(Name),
             bar: Bar {
                 whole: view.wanted.max(view.ready + view.coming + view.in_use),
-                parts: vec![
-                    ("ready", view.ready),
-                    ("coming", view.coming),
-                    ("inuse", view.in_use),
-                ],
+                parts: vec![("ready", view.ready), ("coming", view.coming), ("inuse", view.in_use)],
                 label: format!(
                     "{} ready, {} coming, {} claimed, of {} wanted",
                     view.ready, view.coming, view.in_use, view.wanted

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_item_is_on_one_page() {
-        for all in [0, 1, 99, 100, 101, 512] {
+        for all in [0_usize, 1, 99, 100, 101, 512] {
             let pages = all.div_ceil(PER_PAGE).max(1);
             let items: Vec<usize> =
                 (1..=pages).flat_map(|page| Window::new(&page.to_string(), all).range()).collect();
@@ -89,6 +89,9 @@ mod tests {
     fn the_way_to_the_rest_keeps_the_filter() {
         let below = Window::new("2", 250).below("/jobs", &[("q", "a&b"), ("state", "")], "jobs");
         assert!(below.starts_with("101 to 200 of 250 jobs"), "{below}");
-        assert!(below.contains("/jobs?page=1&amp;q=a%26b\"") && below.contains("page=3"), "{below}");
+        assert!(
+            below.contains("/jobs?page=1&amp;q=a%26b\"") && below.contains("page=3"),
+            "{below}"
+        );
     }
 }

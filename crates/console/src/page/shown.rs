@@ -179,7 +179,10 @@ impl<'a> Gate<'a> {
         let bar = match (gate.need, gate.have, gate.limit) {
             (Some(need), Some(have), Some(LimitView::At(limit))) => Some(Bar {
                 whole: limit.max(1),
-                parts: vec![("used", have.min(limit)), (if gate.passed { "need" } else { "over" }, need)],
+                parts: vec![
+                    ("used", have.min(limit)),
+                    (if gate.passed { "need" } else { "over" }, need),
+                ],
                 label: format!("{have} taken, {need} needed, of {limit}"),
             }),
             _ => None,

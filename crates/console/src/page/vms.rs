@@ -2,7 +2,7 @@ use askama::Template;
 
 use super::Asked;
 use super::block::{Block, Row, Table};
-use super::foreign::{Name, Words};
+use super::foreign::{Name, Words, plain};
 use super::jobs::Filter;
 use super::paging::Window;
 use super::shown::{When, job_href, vm_href};
@@ -24,7 +24,7 @@ pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, a
     let window = Window::new(&asked.page, vms.len());
     let rows = vms[window.range()]
         .iter()
-        .map(|vm| Ok(Row { key: vm.id.clone(), html: VmRow::new(vm).render()? }));
+        .map(|vm| Ok(Row { key: plain(&vm.id).into_owned(), html: VmRow::new(vm).render()? }));
     let kinds = [
         VmKind::Worker,
         VmKind::Spare,
@@ -37,8 +37,14 @@ pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, a
     Ok(vec![Block::table(
         "vms",
         Table {
-            above: Filter { title: "VMs", name: "kind", chosen: &asked.kind, values: &kinds, q: &asked.q }
-                .render()?,
+            above: Filter {
+                title: "VMs",
+                name: "kind",
+                chosen: &asked.kind,
+                values: &kinds,
+                q: &asked.q,
+            }
+            .render()?,
             columns: COLUMNS,
             rows: rows.collect::<Result<_, askama::Error>>()?,
             below: window.below("/vms", &[("q", &asked.q), ("kind", &asked.kind)], "VMs of ours"),

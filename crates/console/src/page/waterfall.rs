@@ -11,6 +11,8 @@ use crate::views::StepView;
 const WORKING: &str = "working";
 /// Before it, a VM was a spare, perhaps for days: what it went through then is no part of what a job waited for.
 const CLAIMING: &str = "claiming";
+/// What comes after its work is no part of it either.
+const AFTERWARDS: [&str; 4] = [WORKING, "shutting-down", "powering-off", "destroying"];
 /// When it has ended, the worker's script runs.
 const LAUNCHING: &str = "launching";
 
@@ -55,6 +57,8 @@ impl Waterfall {
     ) -> Option<Self> {
         let claimed = steps.iter().rposition(|step| step.phase == CLAIMING).unwrap_or_default();
         let (as_spare, steps) = steps.split_at(claimed);
+        let until = steps.iter().position(|step| AFTERWARDS.contains(&&*step.phase));
+        let steps = &steps[..until.unwrap_or(steps.len())];
         let first = steps.first()?.began;
         let queued = queued.filter(|queued| *queued < first);
         let queue = queued.map(|queued| Span {
@@ -177,6 +181,7 @@ mod tests {
             step("booting", 110, Some(70)),
             step("launching", 180, Some(10)),
             step("working", 190, Some(9_999)),
+            step("destroying", 10_189, Some(5)),
         ];
         let waterfall = Waterfall::of_job(&steps, Some(at(90)), at(20_000)).unwrap();
         assert_eq!(

@@ -74,6 +74,9 @@ mod tests {
     #[test]
     fn times_are_utc() {
         let at: Timestamp = "2026-01-01T11:48:12.65Z".parse().unwrap();
-        assert_eq!((clock(at).as_str(), date(at).as_str()), ("11:48:12", "2026-01-01 11:48:12 UTC"));
+        assert_eq!(
+            (clock(at).as_str(), date(at).as_str()),
+            ("11:48:12", "2026-01-01 11:48:12 UTC")
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
-use axum::Json;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -92,8 +92,9 @@ fn said(body: Body) -> Result<Said, Fault> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Said::default());
     }
-    let mut said: Said = serde_json::from_slice(&body)
-        .map_err(|wrong| Fault::bad_request(format!("the body is not what it should be: {wrong}")))?;
+    let mut said: Said = serde_json::from_slice(&body).map_err(|wrong| {
+        Fault::bad_request(format!("the body is not what it should be: {wrong}"))
+    })?;
     said.reason = said.reason.as_deref().and_then(in_one_line);
     Ok(said)
 }
@@ -104,12 +105,7 @@ fn in_one_line(reason: &str) -> Option<String> {
     Some(plain.trim().to_owned()).filter(|reason| !reason.is_empty())
 }
 
-async fn carry_out(
-    app: &App,
-    peer: Option<Extension<Peer>>,
-    action: Action,
-    said: Said,
-) -> Answer {
+async fn carry_out(app: &App, peer: Option<Extension<Peer>>, action: Action, said: Said) -> Answer {
     let Some(steer) = &app.steer else {
         let words = "this service can only be looked at";
         return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, words));
@@ -117,8 +113,7 @@ async fn carry_out(
     let Some(Extension(Peer(from))) = peer else {
         return Err(Fault::new(StatusCode::FORBIDDEN, "nobody knows where this came from"));
     };
-    let order =
-        Order { action, by: Person { shown: Shown::Token, from }, reason: said.reason };
+    let order = Order { action, by: Person { shown: Shown::Token, from }, reason: said.reason };
     tracing::info!(action = ?order.action, by = %order, "told to act");
     match steer.act(order).await {
         Ok(words) => Ok(Json(Done { done: true, words })),

@@ -8,9 +8,9 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{
-    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL,
+    CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, StatusCode};
 use tokio::sync::{Semaphore, watch};
@@ -130,7 +130,8 @@ pub(super) fn router(app: App) -> Router {
         })
         .method_not_allowed_fallback(async |request: Request| {
             let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-            let words = if reads { "this path takes orders: POST" } else { "this path can only be read" };
+            let words =
+                if reads { "this path takes orders: POST" } else { "this path can only be read" };
             Fault::new(StatusCode::METHOD_NOT_ALLOWED, words)
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))

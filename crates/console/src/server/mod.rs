@@ -67,37 +67,37 @@ pub async fn serve(
 }
 
 impl Console {
-/// Serves what `source` shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
-/// it cuts all connections at once.
-pub async fn serve(self, listener: TcpListener, closing: impl Future<Output = ()>) {
-    let (close, closes) = watch::channel(false);
-    let router = app::router(App::new(self.source, self.steer, self.settings, closes));
-    let service = TowerToHyperService::new(router);
-    let graceful = GracefulShutdown::new();
-    let mut connections = JoinSet::new();
-    let mut closing = std::pin::pin!(closing);
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut closing => break,
-            Some(ended) = connections.join_next() => tell_if_panicked(ended),
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((stream, peer)) => {
-                    connections.spawn(connection(stream, peer, service.clone(), &graceful));
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "accepting a connection");
-                    sleep(ACCEPT_AGAIN).await;
-                }
-            },
+    /// Serves what `source` shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
+    /// it cuts all connections at once.
+    pub async fn serve(self, listener: TcpListener, closing: impl Future<Output = ()>) {
+        let (close, closes) = watch::channel(false);
+        let router = app::router(App::new(self.source, self.steer, self.settings, closes));
+        let service = TowerToHyperService::new(router);
+        let graceful = GracefulShutdown::new();
+        let mut connections = JoinSet::new();
+        let mut closing = std::pin::pin!(closing);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut closing => break,
+                Some(ended) = connections.join_next() => tell_if_panicked(ended),
+                accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                    Ok((stream, peer)) => {
+                        connections.spawn(connection(stream, peer, service.clone(), &graceful));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "accepting a connection");
+                        sleep(ACCEPT_AGAIN).await;
+                    }
+                },
+            }
+        }
+        drop(listener);
+        let _ = close.send(true);
+        if timeout(DRAIN_WITHIN, graceful.shutdown()).await.is_err() {
+            tracing::warn!("{} connections were cut: their clients do not read", connections.len());
         }
     }
-    drop(listener);
-    let _ = close.send(true);
-    if timeout(DRAIN_WITHIN, graceful.shutdown()).await.is_err() {
-        tracing::warn!("{} connections were cut: their clients do not read", connections.len());
-    }
-}
 }
 
 fn connection(

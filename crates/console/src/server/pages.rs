@@ -201,7 +201,8 @@ impl Follower {
             touched = false;
             let rendered = self.page.render(self.source.as_ref(), &self.asked).ok()??;
             let patch = Patch::between(&self.sent, &rendered);
-            let has_news = !patch.is_empty() || rendered.now.as_second() != self.sent.now.as_second();
+            let has_news =
+                !patch.is_empty() || rendered.now.as_second() != self.sent.now.as_second();
             let event = has_news.then(|| event(&patch));
             self.sent = rendered;
             if event.is_some() {

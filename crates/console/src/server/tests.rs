@@ -12,18 +12,23 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::Console;
 use super::app::ROUTES;
-use super::serve;
-use crate::fake::{Fake, decision};
+use crate::fake::{Fake, FakeSteer, decision};
 use crate::views::{DecisionQuery, LevelView, Overview};
 use crate::{Settings, Source};
 
-struct Lab {
-    fake: Arc<Fake>,
+pub(super) struct Lab {
+    pub(super) fake: Arc<Fake>,
+    steer: Arc<FakeSteer>,
     base: String,
     client: Client,
     close: oneshot::Sender<()>,
     server: JoinHandle<()>,
+}
+
+pub(super) async fn lab_with_token() -> Lab {
+    lab_with(with_token()).await
 }
 
 async fn lab() -> Lab {
@@ -40,16 +45,25 @@ async fn lab_with(settings: Settings) -> Lab {
     let fake = Arc::new(Fake::default());
     let (close, closing) = oneshot::channel();
     let source: Arc<dyn Source> = fake.clone();
-    let server = tokio::spawn(serve(listener, source, settings, async {
+    let steer = Arc::new(FakeSteer::default());
+    let console = Console { source, steer: Some(steer.clone()), settings };
+    let server = tokio::spawn(console.serve(listener, async {
         let _ = closing.await;
     }));
     let client = Client::builder().no_proxy().build().unwrap();
-    Lab { fake, base, client, close, server }
+    Lab { fake, steer, base, client, close, server }
 }
 
 impl Lab {
     async fn get(&self, path: &str) -> Response {
         self.client.get(format!("{}{path}", self.base)).send().await.unwrap()
+    }
+
+    /// With the token.
+    pub(super) async fn ask(&self, method: &str, path: &str) -> Value {
+        let method = method.to_uppercase().parse().unwrap();
+        let request = self.client.request(method, format!("{}{path}", self.base));
+        parsed(request.bearer_auth("s3cret").send().await.unwrap()).await
     }
 
     async fn json(&self, path: &str) -> (u16, Value) {
@@ -216,14 +230,18 @@ async fn from_elsewhere_the_token_is_needed_except_for_what_is_open() {
 #[tokio::test]
 async fn every_answer_is_counted_under_its_route() {
     let lab = lab().await;
-    for route in ROUTES.iter().filter(|route| !route.ends_with("/events")) {
-        lab.get(&route.replace("{id}", "vm-7")).await;
+    let read = || {
+        let streams = |path: &str| path.ends_with("/events") || path.starts_with("/live/");
+        let routes = ROUTES.into_iter().filter(|route| route.method == "get");
+        routes.map(|route| route.path).filter(move |path| !streams(path))
+    };
+    for path in read() {
+        lab.get(&path.replace("{id}", "vm-7")).await;
     }
     lab.get("/none").await;
     let shown = lab.fake.shown();
     let handlers: Vec<_> = shown.answered.iter().map(|answered| answered.handler).collect();
-    let routes = ROUTES.into_iter().filter(|route| !route.ends_with("/events"));
-    assert_eq!(handlers, routes.chain(["other"]).collect::<Vec<_>>());
+    assert_eq!(handlers, read().chain(["other"]).collect::<Vec<_>>());
     let workers =
         shown.answered.iter().find(|answered| answered.handler == "/mon/workers").unwrap();
     assert_eq!((workers.status, workers.response_bytes), (200, 36));
@@ -294,4 +312,132 @@ async fn closing_ends_streams_and_idle_connections_and_takes_no_new_ones() {
     timeout(Duration::from_secs(20), ended).await.expect("the stream ends");
     timeout(Duration::from_secs(20), lab.server).await.expect("the server ends").unwrap();
     assert!(TcpStream::connect(&address).await.is_err());
+}
+
+fn with_token() -> Settings {
+    Settings { token: Some("s3cret".into()), ..Settings::default() }
+}
+
+#[tokio::test]
+async fn an_action_is_done_for_whoever_has_the_token_and_for_nobody_else() {
+    let lab = lab_with(with_token()).await;
+    let post = |path: &str, token: Option<&str>, body: &str| {
+        let request = lab.client.post(format!("{}/api/v1{path}", lab.base)).body(body.to_owned());
+        match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+        .send()
+    };
+    for token in [None, Some("guess")] {
+        let refused = post("/actions/pause", token, "").await.unwrap();
+        assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+        assert!(parsed::<Value>(refused).await["error"].is_string());
+    }
+    assert!(lab.steer.0.lock().unwrap().is_empty());
+    for (path, body, status, words) in [
+        ("/actions/pause", "", 200, "PauseSpawning"),
+        ("/actions/resume", "{}", 200, "ResumeSpawning"),
+        ("/actions/drain", r#"{"reason": "host\nupgrade"}"#, 200, "Drain"),
+        ("/actions/freeze", "", 200, "FreezeDeletions"),
+        ("/actions/thaw", "", 200, "ResumeDeletions { found: StartOver }"),
+        ("/actions/thaw", r#"{"found": "approve"}"#, 200, "ResumeDeletions { found: Approve }"),
+        ("/vms/vm-7/delete", "", 200, "DeleteVm { vm: \"vm-7\" }"),
+        ("/jobs/a%2Fb/recheck", "", 200, "RecheckJob { job: \"a/b\" }"),
+        ("/vms/vm-0/delete", "", 404, "VM vm-0 is not known"),
+        ("/pools/debian12/refill", "", 409, "the host is down"),
+        ("/actions/explode", "", 404, "there is no action \"explode\""),
+        ("/actions/pause", "{", 400, "the body is not what it should be"),
+        ("/actions/pause", r#"{"reson": "x"}"#, 400, "the body is not what it should be"),
+    ] {
+        let answer = post(path, Some("s3cret"), body).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{path} {body}");
+        let said: Value = parsed(answer).await;
+        let key = if status == 200 { "words" } else { "error" };
+        assert!(said[key].as_str().unwrap().starts_with(words), "{path}: {said}");
+        assert_eq!(said.get("done").is_some(), status == 200);
+    }
+    let orders = lab.steer.0.lock().unwrap();
+    assert_eq!(orders[0].to_string(), "whoever has the token, from 127.0.0.1");
+    assert_eq!(orders[2].reason.as_deref(), Some("host upgrade"));
+    assert!(!format!("{orders:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn without_a_token_in_the_configuration_nobody_acts_and_too_much_is_not_read() {
+    let plain = lab().await;
+    let post = format!("{}/api/v1/actions/pause", plain.base);
+    let refused = plain.client.post(&post).bearer_auth("any").send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    assert_eq!(plain.get("/api/v1/actions/pause").await.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let lab = lab_with(with_token()).await;
+    let post = format!("{}/api/v1/actions/pause", lab.base);
+    let long = "x".repeat(20_000);
+    let refused = lab.client.post(&post).bearer_auth("s3cret").body(long).send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn every_page_is_html_that_can_load_nothing_from_elsewhere() {
+    let lab = lab().await;
+    for path in ["/", "/jobs", "/jobs/42", "/vms", "/vms/vm-7", "/decisions", "/deletions", "/link"]
+    {
+        let answer = lab.get(path).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8", "{path}");
+        let policy = answer.headers()["content-security-policy"].to_str().unwrap();
+        assert_eq!(
+            policy,
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+             connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        );
+        assert_eq!(answer.headers()["referrer-policy"], "no-referrer");
+        let html = answer.text().await.unwrap();
+        let without_icon = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!without_icon.contains("http://") && !html.contains("https://"), "{path}");
+        assert!(!html.contains(" style=") && !html.contains("<style"), "{path}");
+        assert!(html.contains("href=\"#main\"") && html.contains("<main id=\"main\""), "{path}");
+    }
+    let gone = lab.get("/jobs/43").await;
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+    assert!(gone.text().await.unwrap().contains("job 43 is not known"));
+}
+
+#[tokio::test]
+async fn a_person_from_elsewhere_gets_a_place_for_the_token() {
+    let lab = lab_with(with_token()).await;
+    let ask = |path: &str| {
+        let request = lab.client.get(format!("{}{path}", lab.base));
+        request.header("X-Forwarded-For", "10.0.0.7").header("Accept", "text/html").send()
+    };
+    let page = ask("/jobs").await.unwrap();
+    assert_eq!(page.status(), StatusCode::UNAUTHORIZED);
+    let html = page.text().await.unwrap();
+    assert!(html.contains("a bearer token is needed") && html.contains("id=\"signin\""), "{html}");
+    assert!(!html.contains("nest"), "says nothing of the service");
+    for path in ["/assets/roost.css", "/assets/roost.js"] {
+        assert_eq!(ask(path).await.unwrap().status(), StatusCode::OK, "{path}");
+    }
+    let api = ask("/api/v1/jobs").await.unwrap();
+    assert_eq!(api.headers()["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn an_open_page_is_told_only_what_changed() {
+    let lab = lab().await;
+    let mut live = lab.get("/live/").await;
+    assert_eq!(live.headers()["content-type"], "text/event-stream");
+    let first = read_until(&mut live, "\n\n").await;
+    assert!(first.contains("b>1</b> waiting"), "{first}");
+    lab.fake.changes(|overview| overview.queue.waiting = 9);
+    let next = read_until(&mut live, "\n\n").await;
+    assert!(next.contains("<b>9</b> waiting"), "{next}");
+    assert!(next.len() < first.len() / 3, "{} after {}", next.len(), first.len());
+    assert_eq!(lab.get("/live/jobs/43").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_configuration_is_shown_without_secrets() {
+    let lab = lab().await;
+    assert_eq!(lab.json("/api/v1/config").await.1, json!({"maxCpus": 40}));
 }

@@ -70,6 +70,23 @@ impl Visitor<'_> for NumberOrWord {
 }
 
 #[cfg(test)]
+impl schemars::JsonSchema for LimitView {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LimitView".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "How much there may be: a number, or one of two words.",
+            "oneOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "enum": ["unlimited", "unknown"]},
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -256,3 +256,26 @@ impl AddressBook {
         *self.forecast.insert(Forecast { next_free, by, counts: self.counts() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AddressFile;
+
+    #[test]
+    fn every_address_is_shown_with_how_it_stands() {
+        let file = AddressFile { iprange: "10.0.0.0/29".into(), ..AddressFile::default() };
+        let plan = AddressPlan::parse(&file).unwrap();
+        let mut book = AddressBook::new(plan, Duration::from_mins(1));
+        let (now, vm) = (Timestamp::UNIX_EPOCH, VmId::new("vm-1"));
+        let all: Vec<_> = book.cells(100).into_iter().map(|cell| cell.address).collect();
+        book.see(&vm, &[], &[all[0].into(), all[1].into()], None, now);
+        book.see(&vm, &[all[0].into(), all[1].into()], &[all[0].into()], None, now);
+        book.promise().unwrap();
+        let states: Vec<_> = book.cells(4).into_iter().map(|cell| cell.state).collect();
+        let rests = AddressState::Resting(later(now, Duration::from_mins(1)));
+        let used = AddressState::Used(vm);
+        assert_eq!(states, [used, rests, AddressState::Promised, AddressState::Free]);
+        assert_eq!(book.cells(100).len() as u64, book.counts().total);
+    }
+}

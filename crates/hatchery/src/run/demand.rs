@@ -23,6 +23,7 @@ use crate::metrics::Counted;
 use crate::model::WorkerModel;
 use crate::names::NamePrefix;
 use crate::plan::{Candidate, Choice, Facts, Turn, turn};
+use crate::planted::{self, Bug};
 use crate::refusal::Refusal;
 use crate::time::{elapsed, later};
 
@@ -377,6 +378,9 @@ async fn warn_waiting(nest: &Nest, job: &str, words: &str) {
 
 /// Records a decision, unless it says what was said moments ago. Returns whether it is news.
 fn note(nest: &Nest, id: &JobId, draft: Draft, label: &'static str) -> bool {
+    if planted::is(Bug::DecidesSilently) {
+        return false;
+    }
     let subject = subject(id);
     let before = nest.journal.latest(&subject);
     if let Some(before) = &before

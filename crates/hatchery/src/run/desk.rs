@@ -66,10 +66,10 @@ impl Desk {
     /// Takes over what CDS knows of our workers.
     pub(crate) fn hear(&mut self, lists: &WorkerLists, snapshot: &Snapshot, now: Timestamp) {
         let before = std::mem::take(&mut self.beside);
-        self.beside = Beside { busy: before.busy, ..lists.beside() };
+        let (busy, going) = (before.busy, before.going);
+        self.beside = Beside { busy, going, ..lists.beside() };
         let has_vm = |name: &Arc<str>| snapshot.named(name).next().is_some();
-        let ghosts: BTreeSet<Arc<str>> =
-            lists.counting().filter(|name| !has_vm(name)).collect();
+        let ghosts: BTreeSet<Arc<str>> = lists.counting().filter(|name| !has_vm(name)).collect();
         let (registered, disabled) = (&self.beside.registered, &self.beside.disabled);
         let changed: Vec<Arc<str>> = registered
             .symmetric_difference(&before.registered)
@@ -97,13 +97,22 @@ impl Desk {
     }
 
     fn set_busy(&mut self, vm: &VmId, busy: bool, mirror: &Mirror, now: Timestamp) -> bool {
+        if !busy {
+            self.beside.going.remove(vm);
+        }
         let is_news =
             if busy { self.beside.busy.insert(vm.clone()) } else { self.beside.busy.remove(vm) };
-        if is_news && let Some(row) = mirror.vm(vm) {
+        if is_news {
+            self.see_again(vm, mirror, now);
+        }
+        is_news
+    }
+
+    fn see_again(&mut self, vm: &VmId, mirror: &Mirror, now: Timestamp) {
+        if let Some(row) = mirror.vm(vm) {
             let takes = holding(&row, &self.hatchery, &self.lifetimes, &self.beside);
             self.ledger.see(&row.id, &row.name, takes, now);
         }
-        is_news
     }
 
     pub(crate) fn is_busy(&self, vm: &VmId) -> bool {
@@ -158,6 +167,13 @@ impl AtWork {
 
     pub(crate) fn vm(&self) -> &VmId {
         &self.vm
+    }
+
+    /// The work is the VM's deletion: what is off is not counted any more.
+    pub(crate) fn going(&self) {
+        let mut desk = lock(&self.desk);
+        desk.beside.going.insert(self.vm.clone());
+        desk.see_again(&self.vm, &self.mirror, self.clock.now());
     }
 }
 

@@ -8,6 +8,7 @@ use roost_fleet::{Amounts, Holding, Power, Vm, VmId};
 use crate::annotation::Annotation;
 use crate::config::Lifetimes;
 use crate::names::VmName;
+use crate::planted::{self, Bug};
 use crate::time::later;
 
 /// What is known beside the VMs themselves.
@@ -19,6 +20,8 @@ pub(crate) struct Beside {
     pub(crate) disabled: BTreeSet<Arc<str>>,
     /// VMs that a step of ours is at work on.
     pub(crate) busy: BTreeSet<VmId>,
+    /// Those of them that are being deleted.
+    pub(crate) going: BTreeSet<VmId>,
 }
 
 /// Whether the VM is ours, and what it says about itself.
@@ -34,7 +37,8 @@ pub(crate) fn is_leaving(vm: &Vm, annotation: &Annotation, beside: &Beside) -> b
 
 /// Whether it starts nothing any more: marked for deletion, or off with nobody at work on it.
 fn has_left(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
-    annotation.doomed.is_some() || (vm.power == Power::Off && !beside.busy.contains(&vm.id))
+    let is_used = beside.busy.contains(&vm.id) && !beside.going.contains(&vm.id);
+    annotation.doomed.is_some() || (vm.power == Power::Off && !is_used)
 }
 
 /// A VM that is off takes no CPU and no memory (D14); a spare takes no worker's slot; a stranger's VM takes only its addresses (W4, D37).
@@ -55,6 +59,9 @@ pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &B
     let registers = annotation.register_only || matches!(name, VmName::Building { .. });
     let is_over =
         annotation.doomed.is_some() && vm.power == Power::Off && !beside.busy.contains(&vm.id);
+    let is_over = is_over || planted::is(Bug::LeavesFailedWorkers);
+    let works = works && !planted::is(Bug::ForgetsLimits);
+    let addresses = if planted::is(Bug::ForgetsAddresses) { Vec::new() } else { addresses };
     Holding {
         own: true,
         request: vm.job().filter(|_| !is_over).cloned(),
@@ -115,12 +122,22 @@ mod tests {
             ..Beside::default()
         };
         let busy = Beside { busy: [VmId::new("vm-1")].into(), ..Beside::default() };
+        let going =
+            Beside { going: busy.busy.clone(), busy: busy.busy.clone(), ..Beside::default() };
         for (case, name, annotation, power, beside, wanted) in [
             ("a worker on its way", "w", worker, Power::On, &nobody, (1, 1, 0, 4)),
             ("a worker at work", "w", worker, Power::On, &registered, (1, 0, 0, 4)),
             ("a disabled worker", "w", worker, Power::On, &disabled, (1, 0, 0, 4)),
             ("a worker that is off", "w", worker, Power::Off, &registered, (0, 0, 0, 0)),
             ("a claim under way", "w", worker, Power::Off, &busy, (1, 1, 0, 4)),
+            (
+                "a finished worker that is being deleted",
+                "w",
+                worker,
+                Power::Off,
+                &going,
+                (0, 0, 0, 0),
+            ),
             ("a marked worker", "w", marked, Power::On, &nobody, (0, 0, 0, 4)),
             ("a spare", "provision-v2-a", spare, Power::Off, &nobody, (0, 0, 0, 0)),
             ("a spare being made", "provision-v2-a", spare, Power::On, &busy, (0, 0, 0, 4)),

@@ -11,6 +11,7 @@
 //!
 //! Nothing here is remembered that a restart could not find again: whose a VM is and what for stands in its annotation, what waits in CDS.
 
+mod cds_calls;
 mod chain;
 mod cleanup;
 mod demand;

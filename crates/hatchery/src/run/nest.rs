@@ -10,8 +10,9 @@ use roost_fleet::{
     Decision, Draft, Journal, Mirror, PhaseDeadlines, PoolId, Snapshot, Timelines, VmId,
 };
 use roost_vim::GuestOperations;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, SetOnce, watch};
 
+use super::Stopped;
 use super::cleanup::Deletions;
 use super::desk::{AtWork, Desk, lock};
 use super::machine::Templates;
@@ -20,7 +21,6 @@ use super::observe::{CallMeter, NamesSeen};
 use super::steer::Steering;
 use super::tasks::Tasks;
 use super::workers::Workers;
-use super::Stopped;
 use crate::clone_spec::Site;
 use crate::config::{Config, Surroundings};
 use crate::metrics::Metrics;
@@ -66,6 +66,8 @@ pub(crate) struct Nest {
     pub(super) standing: Mutex<Vec<PoolStanding>>,
     /// Whether everything was read once, so that decisions can be made.
     pub(super) open: watch::Sender<bool>,
+    /// The same for the loops, which begin in the order of their starts: a watch wakes by dice that no seed knows.
+    pub(super) opened: SetOnce<()>,
     pub(super) stopped: watch::Sender<Option<Stopped>>,
 }
 
@@ -150,9 +152,7 @@ impl Nest {
 
     /// Waits until decisions can be made.
     pub(crate) async fn opened(&self) {
-        let mut open = self.open.subscribe();
-        // The sender lives as long as the nest.
-        let _ = open.wait_for(|open| *open).await;
+        self.opened.wait().await;
     }
 
     pub(crate) fn is_open(&self) -> bool {

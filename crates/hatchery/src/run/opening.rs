@@ -3,16 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roost_cds::{
-    CdnConfig, Registration, Secret, Settings, WorkerNames,
-};
+use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
 use roost_fleet::{Journal, Mirror, PhaseDeadlines, PoolId, Timelines};
-use roost_vim::wire::MoRef;
 use roost_vim::Remedy;
-use tokio::sync::{Semaphore, watch};
+use roost_vim::wire::MoRef;
+use tokio::sync::{Semaphore, SetOnce, watch};
 use tokio::time::{Instant, sleep};
 use url::Url;
 
+use super::cds_calls::CountedCalls;
 use super::chain::Chain;
 use super::cleanup::{self, Deletions};
 use super::desk::{Desk, lock};
@@ -40,6 +39,7 @@ const CDN_PAUSE: Duration = Duration::from_secs(2);
 pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
     let Wiring { config, surroundings, vcenter, cds, clock, random, metrics, version, hostname } =
         wiring;
+    let cds = Arc::new(CountedCalls { transport: cds, metrics: metrics.own.clone() });
     let cds = roost_cds::Client::new(
         cds_settings(&config, &*surroundings, &version)?,
         cds,
@@ -92,6 +92,7 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         names_seen: NamesSeen::default(),
         standing: Mutex::default(),
         open: watch::Sender::default(),
+        opened: SetOnce::new(),
         stopped: watch::Sender::default(),
         vcenter: client,
         config,
@@ -249,6 +250,8 @@ async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     tracing::info!(hatchery = nest.hatchery(), vms, own, "open for jobs");
     // Before anybody decides about them.
     spawn::adopt(&nest, &tasks);
+    // Set already if this task began anew after a panic.
+    let _ = nest.opened.set(());
     nest.open.send_replace(true);
 }
 

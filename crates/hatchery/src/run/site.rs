@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use roost_vim::wire::MoRef;
-use roost_vim::{CredentialError, CredentialSource, Credentials, FindError, NetworkError, Observer};
+use roost_vim::{
+    CredentialError, CredentialSource, Credentials, FindError, NetworkError, Observer,
+};
 
 use crate::clone_spec::Site;
 use crate::config::{Place, SecretSource, Surroundings, Vcenter};
@@ -19,15 +21,13 @@ pub enum SiteError {
 }
 
 /// The datacenter and the place in it.
-pub(crate) async fn find(
-    observer: &Observer,
-    place: &Place,
-) -> Result<(MoRef, Site), SiteError> {
+pub(crate) async fn find(observer: &Observer, place: &Place) -> Result<(MoRef, Site), SiteError> {
     let of = |key| move |source| SiteError::Find { key, source };
     let text = |wanted: &Option<String>| wanted.clone().unwrap_or_default();
     let finder = observer.finder(&place.datacenter).await.map_err(of("datacenterString"))?;
     let folder = finder.vm_folder(&text(&place.folder)).await.map_err(of("folder"))?;
-    let pool = finder.resource_pool(&text(&place.resource_pool)).await.map_err(of("resourcePool"))?;
+    let pool =
+        finder.resource_pool(&text(&place.resource_pool)).await.map_err(of("resourcePool"))?;
     let datastore =
         finder.datastore(&text(&place.datastore)).await.map_err(of("datastoreString"))?;
     let network = finder.network(&text(&place.network)).await.map_err(of("networkString"))?;
@@ -52,7 +52,10 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    pub(crate) fn new(vcenter: &Vcenter, surroundings: &Arc<dyn Surroundings + Send + Sync>) -> Self {
+    pub(crate) fn new(
+        vcenter: &Vcenter,
+        surroundings: &Arc<dyn Surroundings + Send + Sync>,
+    ) -> Self {
         Self {
             user: vcenter.user.clone(),
             password: vcenter.password.clone(),

@@ -92,7 +92,11 @@ impl Tasks {
     }
 
     /// Work with an end. `kind` is from a closed set; a panic is counted under it and ends only this piece of work.
-    pub(crate) fn errand(&self, kind: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn errand(
+        &self,
+        kind: &'static str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         let shared = Arc::clone(&self.shared);
         let mut errands = lock(&self.shared.errands);
         while errands.try_join_next().is_some() {}
@@ -103,7 +107,11 @@ impl Tasks {
     }
 
     /// As an errand, but nobody waits for its end at shutdown: the next start takes it up again.
-    pub(crate) fn aside(&self, kind: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn aside(
+        &self,
+        kind: &'static str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         let shared = Arc::clone(&self.shared);
         let mut loops = lock(&self.loops);
         while loops.try_join_next().is_some() {}

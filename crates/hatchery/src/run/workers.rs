@@ -50,7 +50,9 @@ impl WorkerLists {
 
     /// Those that take a worker's slot.
     pub(super) fn counting(&self) -> impl Iterator<Item = Arc<str>> {
-        self.named().filter(|(_, status)| *status != WorkerStatus::Disabled).map(|(name, _)| name.into())
+        self.named()
+            .filter(|(_, status)| *status != WorkerStatus::Disabled)
+            .map(|(name, _)| name.into())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -97,9 +99,8 @@ impl Workers {
     /// For the guard: failed readings make it incomplete.
     pub(crate) fn freshness(&self) -> Freshness {
         let Latest { lists, trouble } = lock(&self.latest).clone();
-        let fresh = lists.map_or_else(Freshness::default, |lists| {
-            Freshness::complete(lists.as_of, lists.len())
-        });
+        let fresh = lists
+            .map_or_else(Freshness::default, |lists| Freshness::complete(lists.as_of, lists.len()));
         match trouble {
             Some(trouble) => fresh.failed(trouble),
             None => fresh,
@@ -130,7 +131,8 @@ impl Nest {
         match read.await {
             Ok(lists) => {
                 let lists = Arc::new(lists);
-                *lock(&self.workers.latest) = Latest { lists: Some(Arc::clone(&lists)), trouble: None };
+                *lock(&self.workers.latest) =
+                    Latest { lists: Some(Arc::clone(&lists)), trouble: None };
                 let now = self.clock.now();
                 let mut desk = self.desk();
                 let snapshot = self.mirror.snapshot();

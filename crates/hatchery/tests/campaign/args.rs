@@ -19,6 +19,11 @@ pub(crate) enum Task {
     One {
         seed: u64,
     },
+    /// Each seed twice.
+    Replays {
+        from: u64,
+        seeds: u64,
+    },
     /// A filter asked for other tests.
     Nothing,
 }
@@ -31,7 +36,7 @@ impl Args {
         args: impl Iterator<Item = String>,
         seeds_variable: Option<String>,
     ) -> Result<Self, String> {
-        let (mut seeds, mut from, mut one, mut bug) = (None, 1, None, None);
+        let (mut seeds, mut from, mut one, mut bug, mut replays) = (None, 1, None, None, None);
         let mut is_for_us = true;
         let mut args = args.peekable();
         while let Some(arg) = args.next() {
@@ -41,6 +46,7 @@ impl Args {
             };
             match arg.as_str() {
                 "--seeds" => seeds = Some(number("--seeds")?),
+                "--replays" => replays = Some(number("--replays")?),
                 "--from" => from = number("--from")?,
                 "--seed" => one = Some(number("--seed")?),
                 "--planted" => {
@@ -64,10 +70,11 @@ impl Args {
             seeds = Some(number);
         }
         let is_whole_suite = seeds.is_none() && one.is_none();
-        let task = match (is_for_us, one) {
-            (false, _) => Task::Nothing,
-            (true, Some(seed)) => Task::One { seed },
-            (true, None) => Task::Suite { from, seeds: seeds.unwrap_or(SEEDS) },
+        let task = match (is_for_us, one, replays) {
+            (false, ..) => Task::Nothing,
+            (true, Some(seed), _) => Task::One { seed },
+            (true, None, Some(seeds)) => Task::Replays { from, seeds },
+            (true, None, None) => Task::Suite { from, seeds: seeds.unwrap_or(SEEDS) },
         };
         Ok(Self { task, bug, is_whole_suite })
     }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use roost_cds_sim::{EventFault, Fault, Outcome, V1Demand, V2Demand};
 use roost_clock::Random;
-use roost_vcenter_sim::{
-    Action, AddressBehaviour, GuestBehaviour, Outage, Rule, Timings, When,
-};
+use roost_vcenter_sim::{Action, AddressBehaviour, GuestBehaviour, Outage, Rule, Timings, When};
 
 use crate::acts::{Act, Acts};
 use crate::keeper::Death;
@@ -38,15 +36,14 @@ pub(crate) enum Speaks {
 impl Draw {
     pub(crate) fn of(seed: u64) -> Self {
         let mut dice = Dice(Random::from_seed(seed).fork("campaign"));
-        let speaks = *dice.one_of(&[Speaks::V1, Speaks::V2, Speaks::V2, Speaks::Both, Speaks::Both]);
+        let speaks =
+            *dice.one_of(&[Speaks::V1, Speaks::V2, Speaks::V2, Speaks::Both, Speaks::Both]);
         let trouble = dice.between(mins(10), mins(40));
         let worker_ttl = mins(dice.number(15, 40));
         let hatcheries = if dice.0.chance(0.25) { 2 } else { 1 };
         let names = ["hv1", "hv2"];
-        let setups: Vec<Setup> = names[..hatcheries]
-            .iter()
-            .map(|name| dice.setup(name, speaks, worker_ttl))
-            .collect();
+        let setups: Vec<Setup> =
+            names[..hatcheries].iter().map(|name| dice.setup(name, speaks, worker_ttl)).collect();
         let deaths = setups.iter().map(|_| dice.deaths(trouble)).collect();
         let mut acts = Acts::default();
         dice.demand(&mut acts, speaks, trouble);
@@ -171,7 +168,8 @@ impl Dice {
     fn demand(&mut self, acts: &mut Acts, speaks: Speaks, trouble: Duration) {
         let latest = trouble.mul_f64(0.8);
         for wave in 0..self.number(1, 3) {
-            let at = if wave == 0 { secs(self.number(0, 120)) } else { self.between(secs(0), latest) };
+            let at =
+                if wave == 0 { secs(self.number(0, 120)) } else { self.between(secs(0), latest) };
             for _ in 0..self.number(1, 5) {
                 let apart = Duration::from_millis(self.number(0, 2000));
                 acts.add(at + apart, self.job(speaks));
@@ -255,7 +253,8 @@ impl Dice {
             acts.add(self.between(secs(0), trouble / 2), Act::VcenterRule(rule));
         }
         for _ in 0..self.times(2, severity) {
-            let outage = Outage { lasts: self.between(secs(0), secs(150)), refuses: self.0.chance(0.5) };
+            let outage =
+                Outage { lasts: self.between(secs(0), secs(150)), refuses: self.0.chance(0.5) };
             acts.add(self.between(secs(5), trouble), Act::VcenterRestart(outage));
         }
         for _ in 0..self.times(2, severity) {
@@ -347,9 +346,7 @@ impl Dice {
                 1 => GuestBehaviour { starts_tools: false, ..well() },
                 2 => GuestBehaviour { becomes_ready: false, ..well() },
                 3 => GuestBehaviour { address: AddressBehaviour::Never, ..well() },
-                4 => {
-                    GuestBehaviour { address: AddressBehaviour::Wrong(MISREPORTED), ..well() }
-                }
+                4 => GuestBehaviour { address: AddressBehaviour::Wrong(MISREPORTED), ..well() },
                 _ => GuestBehaviour { obeys: false, ..well() },
             };
             let (at, lasts) = (self.between(secs(0), trouble), self.between(secs(30), mins(8)));
@@ -363,11 +360,14 @@ impl Dice {
         for _ in 0..self.times(2, severity) {
             let at = self.between(mins(1), trouble);
             let luck = self.0.next_u64();
-            acts.add(at, match self.number(0, 2) {
-                0 => Act::SomebodyPowersOff(luck),
-                1 => Act::SomebodyDestroys(luck),
-                _ => Act::SomebodyDisables(luck),
-            });
+            acts.add(
+                at,
+                match self.number(0, 2) {
+                    0 => Act::SomebodyPowersOff(luck),
+                    1 => Act::SomebodyDestroys(luck),
+                    _ => Act::SomebodyDisables(luck),
+                },
+            );
         }
     }
 

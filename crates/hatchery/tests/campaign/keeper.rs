@@ -56,7 +56,10 @@ pub(crate) async fn keep(
                 why.map_or_else(|_| "nothing".to_owned(), |why| format!("{:?}", *why))
             }
             () = sleep(after) => "its time".to_owned(),
-            _ = over.wait_for(|over| *over) => return died,
+            _ = over.wait_for(|over| *over) => {
+                service.fuse().disarm();
+                return died;
+            }
         };
         tracing::info!("** {} died of {why}", service.name());
         service.crash();

@@ -60,24 +60,26 @@ pub(crate) fn many(from: u64, seeds: u64, bug: Option<Bug>) -> u64 {
 }
 
 /// Shows that a run is a function of its seed.
-pub(crate) fn replays(from: u64) -> u64 {
-    const REPLAYED: u64 = 6;
-    println!("\nrunning {REPLAYED} seeds twice");
+pub(crate) fn replays(from: u64, seeds: u64) -> u64 {
+    println!("\nrunning {seeds} seeds twice");
     let mut failed = 0;
-    for seed in from..from + REPLAYED {
-        let (first, second) = (run(seed, None).digest, run(seed, None).digest);
-        if first != second {
-            println!("seed {seed} gave {first:016x} and then {second:016x}");
+    work(from, seeds, None, |seed, outcome| {
+        let again = run(seed, None);
+        if outcome.digest != again.digest {
+            println!("seed {seed} gave {:016x} and then {:016x}", outcome.digest, again.digest);
             failed += 1;
         }
-    }
-    result(REPLAYED - failed, failed);
+        false
+    });
+    result(seeds - failed, failed);
     failed
 }
 
 pub(crate) fn result(passed: u64, failed: u64) {
     let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!("test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out");
+    println!(
+        "test result: {word}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out"
+    );
 }
 
 fn tell(seed: u64, outcome: &Outcomes, bug: Option<Bug>) {

@@ -180,9 +180,11 @@ async fn settle(world: &World, truth: &Truth, services: &[Service], probes: &[Jo
             approve(service);
         }
         let is_served = probes.iter().all(|job| world.status(job).is_final());
-        let has_all_ended = world.cds.jobs().iter().all(|job| {
-            job.status.is_final() || is_impossible(job, services)
-        });
+        let has_all_ended = world
+            .cds
+            .jobs()
+            .iter()
+            .all(|job| job.status.is_final() || is_impossible(job, services));
         let is_clean = !services.iter().any(|service| truth.is_anything_left(world, service));
         if is_served && has_all_ended && is_clean {
             break;

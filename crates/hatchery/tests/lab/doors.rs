@@ -26,7 +26,7 @@ pub(crate) struct CrashAt {
 /// What all calls of one process go through. Once it has blown, nothing that the process does reaches anybody.
 #[derive(Debug)]
 pub(crate) struct Fuse {
-    at: Option<CrashAt>,
+    at: Mutex<Option<CrashAt>>,
     counted: Mutex<u64>,
     blown: watch::Sender<Option<String>>,
 }
@@ -40,7 +40,11 @@ enum Passage {
 
 impl Fuse {
     pub(crate) fn new(at: Option<CrashAt>) -> Arc<Self> {
-        Arc::new(Self { at, counted: Mutex::new(0), blown: watch::Sender::new(None) })
+        Arc::new(Self {
+            at: Mutex::new(at),
+            counted: Mutex::new(0),
+            blown: watch::Sender::new(None),
+        })
     }
 
     /// The process dies now.
@@ -50,6 +54,11 @@ impl Fuse {
             blown.get_or_insert_with(|| why.to_owned());
             is_first
         });
+    }
+
+    /// No call blows it from here on.
+    pub(crate) fn disarm(&self) {
+        *self.at.lock().unwrap() = None;
     }
 
     /// Waits until it has, and says at what.
@@ -77,7 +86,7 @@ impl Fuse {
         }
         let mut counted = self.counted.lock().unwrap();
         *counted += 1;
-        match self.at.filter(|at| at.call == *counted) {
+        match self.at.lock().unwrap().filter(|at| at.call == *counted) {
             None => Passage::Open,
             Some(CrashAt { call: number, arrives }) => {
                 let arrived = if arrives { "which arrived" } else { "which did not arrive" };

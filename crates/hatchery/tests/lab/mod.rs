@@ -27,7 +27,7 @@ pub(crate) use doors::{CrashAt, Fuse};
 pub(crate) use guests::{Conduct, Guests, Launch};
 pub(crate) use log::Log;
 pub(crate) use service::{Service, Start, chain};
-pub(crate) use setup::Setup;
+pub(crate) use setup::{GUEST_PASSWORD, Setup, VCENTER_PASSWORD};
 pub(crate) use truth::{Invariant, MISREPORTED, Note, Truth, Violation};
 pub(crate) use world::{DEBIAN, GoVm, UBUNTU, World, WorldOptions};
 

@@ -10,7 +10,11 @@ use tokio::time::sleep;
 use crate::lab::{DEBIAN, Lab, Setup, UBUNTU, WorldOptions, mins, secs, wait_until};
 
 /// Workers that run at the same time, at most, until all jobs are done.
-async fn most_at_once(lab: &Lab, jobs: &[roost_cds::JobId], count: impl Fn(&[VmGlance]) -> u64) -> u64 {
+async fn most_at_once(
+    lab: &Lab,
+    jobs: &[roost_cds::JobId],
+    count: impl Fn(&[VmGlance]) -> u64,
+) -> u64 {
     let mut most = 0;
     wait_until("all jobs are done", mins(180), || {
         let on: Vec<VmGlance> =
@@ -77,8 +81,7 @@ async fn a_burst_of_jobs_takes_only_what_there_is_room_for_and_gives_nothing_bac
 /// D9, D14, D15.
 #[tokio::test(start_paused = true)]
 async fn cpus_and_memory_of_running_workers_stay_within_their_limits() {
-    let setup =
-        Setup::new("hv1").max_workers(20).set("maxCpus", 20).set("maxMemoryMB", 34 * 1024);
+    let setup = Setup::new("hv1").max_workers(20).set("maxCpus", 20).set("maxMemoryMB", 34 * 1024);
     let lab = Lab::of(setup).await;
     let flavors = ["large", "small", "medium", "small", "large", "medium"];
     let jobs: Vec<_> = flavors
@@ -173,7 +176,8 @@ async fn an_unknown_flavor_is_refused_before_the_job_is_taken() {
 #[tokio::test(start_paused = true)]
 async fn requirements_that_vms_do_not_offer_are_skipped_and_explained() {
     let lab = Lab::new().await;
-    let service = V1Demand::new().model(DEBIAN).requirement(RequirementType::Service, "postgres:14");
+    let service =
+        V1Demand::new().model(DEBIAN).requirement(RequirementType::Service, "postgres:14");
     let memory = V1Demand::new().model(DEBIAN).requirement(RequirementType::Memory, "4096");
     let region = V1Demand::new().model(DEBIAN).region("mars");
     for (demand, gate) in [
@@ -191,9 +195,8 @@ async fn requirements_that_vms_do_not_offer_are_skipped_and_explained() {
 /// 2.3, step 4.
 #[tokio::test(start_paused = true)]
 async fn a_hatchery_of_a_region_takes_its_jobs_and_may_ignore_those_without() {
-    let setup = Setup::new("hv1")
-        .provision("region", "default")
-        .provision("ignoreJobWithNoRegion", true);
+    let setup =
+        Setup::new("hv1").provision("region", "default").provision("ignoreJobWithNoRegion", true);
     let lab = Lab::of(setup).await;
     let ours = lab.v1_job(V1Demand::new().model(DEBIAN).region("default"));
     let nobodys = lab.v1_job(V1Demand::new().model(DEBIAN));
@@ -216,12 +219,12 @@ async fn vms_of_strangers_take_no_workers_slot() {
 #[tokio::test(start_paused = true)]
 async fn a_job_waits_for_an_address_untaken_unless_a_spare_has_one() {
     // .1 to .5 are free: not the network, the broadcast or the gateway address.
-    let setup =
-        Setup::new("hv1").addresses("10.9.0.0/29", "10.9.0.6", "255.255.255.248").pool("debian12", 1);
+    let setup = Setup::new("hv1")
+        .addresses("10.9.0.0/29", "10.9.0.6", "255.255.255.248")
+        .pool("debian12", 1);
     let lab = Lab::of(setup).await;
     lab.wait_for_spares(1).await;
-    let long: Vec<_> =
-        (0..5).map(|_| lab.v2_job(V2Demand::new(UBUNTU).takes(mins(30)))).collect();
+    let long: Vec<_> = (0..5).map(|_| lab.v2_job(V2Demand::new(UBUNTU).takes(mins(30)))).collect();
     wait_until("one has no address", mins(5), || {
         long.iter().any(|job| lab.bound_by(job) == Some("address"))
     })
@@ -249,9 +252,11 @@ async fn network_broadcast_and_gateway_addresses_are_never_given_out() {
 /// D24
 #[tokio::test(start_paused = true)]
 async fn further_networks_are_used_when_the_first_is_full() {
-    let setup = Setup::new("hv1")
-        .addresses("10.9.0.0/30", "10.9.0.2", "255.255.255.252")
-        .network("10.9.1.0/29", "10.9.1.6", "255.255.255.248");
+    let setup = Setup::new("hv1").addresses("10.9.0.0/30", "10.9.0.2", "255.255.255.252").network(
+        "10.9.1.0/29",
+        "10.9.1.6",
+        "255.255.255.248",
+    );
     let lab = Lab::of(setup).await;
     let jobs: Vec<_> = (0..3).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(10)))).collect();
     lab.wait_for_all(&jobs, JobStatus::Building).await;
@@ -292,8 +297,7 @@ async fn a_resource_pool_without_memory_left_defers_jobs() {
 #[tokio::test(start_paused = true)]
 async fn projects_take_turns() {
     let lab = Lab::of(Setup::new("hv1").max_workers(1)).await;
-    let many: Vec<_> =
-        (0..6).map(|_| lab.v2_job(V2Demand::new(DEBIAN).project("MANY"))).collect();
+    let many: Vec<_> = (0..6).map(|_| lab.v2_job(V2Demand::new(DEBIAN).project("MANY"))).collect();
     sleep(secs(5)).await;
     let single = lab.v2_job(V2Demand::new(DEBIAN).project("SINGLE"));
     lab.wait_for(&single, JobStatus::Success).await;

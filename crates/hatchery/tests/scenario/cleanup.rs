@@ -209,7 +209,9 @@ async fn lists_that_fail_delete_nobody_and_disable_nobody() {
     lab.wait_for_all(&[v1.clone(), v2.clone()], JobStatus::Building).await;
     lab.cds.inject(Fault::on("GET /v2/worker").answer(500, 0));
     lab.vcenter.faults().add(Rule::new("RetrievePropertiesEx", Action::EmptyList));
-    lab.vcenter.faults().add(Rule::new("WaitForUpdatesEx", Action::Status(503)).when(When::EveryNth(2)));
+    lab.vcenter
+        .faults()
+        .add(Rule::new("WaitForUpdatesEx", Action::Status(503)).when(When::EveryNth(2)));
     lab.vcenter.expire_sessions();
     sleep(mins(30)).await;
     lab.cds.clear_faults();
@@ -261,10 +263,10 @@ async fn every_deletion_is_a_decision_with_its_gates() {
     let job = lab.job();
     lab.wait_for(&job, JobStatus::Success).await;
     lab.wait_until_clean(0).await;
-    let deleted = lab.hatchery().journal().find(&Query {
-        verdict: Some(roost_fleet::Decided::Deleted),
-        ..Query::default()
-    });
+    let deleted = lab
+        .hatchery()
+        .journal()
+        .find(&Query { verdict: Some(roost_fleet::Decided::Deleted), ..Query::default() });
     assert_eq!(deleted.len(), 1);
     let gates: Vec<&str> = deleted[0].gates.iter().map(|gate| gate.name).collect();
     for gate in ["own", "inventory-view", "demand-view", "sightings"] {

@@ -3,10 +3,7 @@
 use roost_console::views::{DecisionView, GateView, LimitView, StepView, SubjectKind};
 use roost_fleet::{Decision, Gate, Limit, NextLook, Step, Subject, VmId};
 
-pub(super) fn decision(
-    decided: &Decision,
-    name: impl Fn(&VmId) -> Option<String>,
-) -> DecisionView {
+pub(super) fn decision(decided: &Decision, name: impl Fn(&VmId) -> Option<String>) -> DecisionView {
     let (subject_kind, subject, subject_name) = match &decided.subject {
         Subject::Request(id) => (SubjectKind::Job, id.to_string(), None),
         Subject::Vm(id) => (SubjectKind::Vm, id.to_string(), name(id)),

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_fleet::{Connection, Snapshot, Vm};
 
+use crate::planted::{self, Bug};
 use crate::retire::{Aftermath, Events, Reason, Subject, Verdict, WorkerSeen, aftermath, judge};
 use crate::run::holding::own_annotation;
 use crate::run::nest::Nest;
@@ -57,6 +58,8 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
 impl Fate {
     pub(super) fn reason(&self) -> Option<&Reason> {
         match &self.verdict {
+            Verdict::Delete(Reason::Marked { .. }) if planted::is(Bug::ForgetsMarked) => None,
+            Verdict::Until(_, reason) if planted::is(Bug::DeletesUnguarded) => Some(reason),
             Verdict::Delete(reason) => Some(reason),
             Verdict::Keep(_) | Verdict::Until(..) | Verdict::AskEvents => None,
         }

@@ -11,6 +11,7 @@ use roost_fleet::{
 use super::delete::{Deletion, delete};
 use super::deletions::UnderWay;
 use super::fate::{Fate, fates};
+use crate::planted::{self, Bug};
 use crate::retire;
 use crate::run::nest::Nest;
 use crate::run::steer::Held;
@@ -46,7 +47,7 @@ pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
         let wait = if let Some(held) = held.as_ref().filter(|_| verdict.is_delete()) {
             note_held(nest, verdict, held);
             None
-        } else if verdict.is_delete() {
+        } else if verdict.is_delete() || planted::is(Bug::DeletesUnguarded) {
             begin(nest, tasks, fate, verdict, &mut room, now)
         } else {
             note_kept(nest, verdict);
@@ -103,6 +104,7 @@ fn begin(
     }
     let Some(left) = room.checked_sub(1) else { return Some(SOON) };
     let Some(at_work) = nest.at_work(vm) else { return Some(SOON) };
+    at_work.going();
     *room = left;
     let deletion = Deletion {
         under_way: UnderWay::begin(nest, vm, reason),

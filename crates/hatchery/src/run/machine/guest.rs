@@ -9,6 +9,7 @@ use super::error::may_pass;
 use super::{Pauses, StepError};
 use crate::config::{self, GuestLogin, GuestOf};
 use crate::model::WorkerModel;
+use crate::planted::{self, Bug};
 use crate::run::nest::Nest;
 
 /// A program that does nothing, and behind it what is meant: tools hand path and arguments to a shell as one text (5.4).
@@ -187,6 +188,11 @@ impl Nest {
         let launching = async {
             match guest.start(program).await {
                 Ok(pid) => Ok(Launch::Running { pid }),
+                Err(error) if error.outcome_unknown() && planted::is(Bug::LaunchesAgain) => guest
+                    .start(program)
+                    .await
+                    .map(|pid| Launch::Running { pid })
+                    .map_err(StepError::guest(phase, machine)),
                 Err(error) if error.outcome_unknown() => {
                     Ok(self.find_launch(vm, credentials).await)
                 }

@@ -120,7 +120,8 @@ mod tests {
         past.failed("CloneVM_Task", "InvalidState", secs(65));
         let now = Timestamp::UNIX_EPOCH + secs(70);
         let seen = past.view(secs(70), now);
-        let minutes: Vec<_> = seen.minutes.iter().map(|it| (it.calls, it.faults, it.logins)).collect();
+        let minutes: Vec<_> =
+            seen.minutes.iter().map(|it| (it.calls, it.faults, it.logins)).collect();
         assert_eq!(minutes, [(1, 0, 1), (1, 1, 0)]);
         assert_eq!(seen.minutes[0].began, Timestamp::UNIX_EPOCH);
         assert_eq!(seen.faults[0].at, Timestamp::UNIX_EPOCH + secs(65));

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 use super::job_side::give_back;
 use super::{NewWorker, tell};
 use crate::metrics::Counted;
+use crate::planted::{self, Bug};
 use crate::run::chain::Chain;
 use crate::run::desk::AtWork;
 use crate::run::machine::{Pauses, StepError};
@@ -57,6 +58,9 @@ pub(super) fn record(
 
 /// Marks the VM and powers it off. The clean-up deletes it.
 pub(super) async fn put_down(nest: &Nest, new: &NewWorker, work: AtWork, why: &str) {
+    if planted::is(Bug::LeavesFailedWorkers) {
+        return;
+    }
     let (vm, deadline) = (work.vm(), Instant::now() + BUDGET);
     let mut pauses = Pauses::until(deadline);
     let reason = format!("the start of its worker failed: {why}");

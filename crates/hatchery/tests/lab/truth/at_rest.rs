@@ -50,8 +50,8 @@ impl Truth {
         for launch in seen.guests.launches() {
             let Working::CutShort(at) = launch.state else { continue };
             let last_alive = seen.alive.get(&launch.vm).copied();
-            let was_alive =
-                last_alive.is_some_and(|alive| alive.duration_since(at).unsigned_abs() <= BETWEEN_LOOKS);
+            let was_alive = last_alive
+                .is_some_and(|alive| alive.duration_since(at).unsigned_abs() <= BETWEEN_LOOKS);
             // It became a worker some minutes before it was launched.
             let age = at.duration_since(launch.at).unsigned_abs() + MAKING;
             let excused = seen.marked.contains(&launch.vm) || disturbed.contains(&launch.vm);
@@ -130,4 +130,3 @@ fn shape(vm: &VmView) -> impl PartialEq + std::fmt::Debug {
         (vm.cpus, vm.memory_mb, vm.uuid.clone(), vm.pool.clone(), vm.snapshots.clone()),
     )
 }
-

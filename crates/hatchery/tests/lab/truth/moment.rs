@@ -122,9 +122,7 @@ impl Seen {
         let now = self.clock.now();
         for (hatchery, expected) in self.expected.clone() {
             let limits = expected.limits;
-            let on = |(vm, note): &&Noted| {
-                note.hatchery_name == hatchery && vm.power == Power::On
-            };
+            let on = |(vm, note): &&Noted| note.hatchery_name == hatchery && vm.power == Power::On;
             let works = |(vm, note): &&Noted| {
                 let is_spare = vm.name.starts_with("provision-") || vm.name.starts_with("retired-");
                 // CDS has known its worker and does not count on it any more.
@@ -132,9 +130,8 @@ impl Seen {
                     && self.alive.get(&*vm.name).is_none_or(|alive| *alive < now);
                 !is_spare && !note.to_delete && !has_ended
             };
-            let registers = |(vm, note): &&Noted| {
-                note.register_only || note.model || vm.name.ends_with("-tmp")
-            };
+            let registers =
+                |(vm, note): &&Noted| note.register_only || note.model || vm.name.ends_with("-tmp");
             let running: Vec<&Noted> = noted.iter().filter(on).collect();
             let working: Vec<&Noted> = running.iter().copied().filter(works).collect();
             let count = |number: usize| number as u64;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use roost_fleet::{BasisRules, Basis, Freeze, Sighting, VmId};
+use roost_fleet::{Basis, BasisRules, Freeze, Sighting, VmId};
 use serde::Serialize;
 
 /// What was asked of the vCenter in the last half hour.

@@ -1,0 +1,283 @@
+//! The web page in a real browser, against a running `roost demo`.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+mod webdriver;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Once};
+
+use base64::Engine as _;
+use jiff::Timestamp;
+use roost_console::views::{
+    CapacityView, DecisionQuery, DecisionView, DeletionsView, Health, JobDetail, JobView, LaneView,
+    LinkView, MonitoringView, Overview, PoolView, QueueView, VersionView, VmDetail, VmView,
+};
+use roost_console::{Feed, Settings, Source, Subscription};
+use roost_oracle::Chromium;
+use serde_json::{Value, json};
+
+use self::webdriver::Browser;
+
+/// The demo; it ends with this value.
+struct Demo {
+    child: Child,
+    url: String,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_roost"))
+            .args(["demo", "--plain", "--keep", "--seed", "7", "--speed", "12"])
+            .args(["--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let url = first.split(' ').next().unwrap().to_owned();
+        // What it says must be read, or it waits.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url }
+    }
+
+    async fn api(&self, path: &str) -> Value {
+        let answer = client().get(format!("{}/api/v1{path}", self.url)).send().await.unwrap();
+        serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn client() -> reqwest::Client {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// Fetching and starting it takes its time.
+async fn chromium() -> Option<Chromium> {
+    tokio::task::spawn_blocking(Chromium::start).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_a_running_demo_and_steers_it() {
+    let Some(chromium) = chromium().await else { return };
+    let demo = Demo::start();
+    let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
+
+    browser.go(&demo.url).await;
+    browser.until("return document.querySelector('#live').textContent === 'live'").await;
+    let before = browser.run("return document.querySelector('#main').textContent").await;
+    let moved = format!("return document.querySelector('#main').textContent !== {before}");
+    browser.until(&moved).await;
+    browser.until("return document.querySelectorAll('#b-lanes .lane li').length > 5").await;
+    assert_eq!(browser.complaints().await, [""; 0], "nothing was blocked and nothing failed");
+    browser.picture("overview.png").await;
+
+    waterfall_is_right(&demo, &browser).await;
+
+    let bare = "return fetch('/api/v1/actions/pause', {method: 'POST'}).then(it => it.status)";
+    assert_eq!(browser.run(bare).await, 401);
+    assert_eq!(demo.api("/steering").await["spawning"], "open");
+
+    browser.go(&demo.url).await;
+    browser.until("return document.querySelector('#live').textContent === 'live'").await;
+    let visible = "const it = document.querySelector('[data-post$=\"/actions/pause\"]'); return Boolean(it && it.offsetParent)";
+    assert_eq!(browser.run(visible).await, false, "without a token there are no buttons");
+    sign_in(&browser, "guess").await;
+    browser
+        .until("return document.querySelector('#said').textContent.includes('not the right one')")
+        .await;
+    sign_in(&browser, "demo").await;
+    browser.until(visible).await;
+    browser.run("document.querySelector('[data-post$=\"/actions/pause\"]').click()").await;
+    browser.until("return document.querySelector('#ask').open").await;
+    browser
+        .run("const ask = document.querySelector('#ask'); ask.querySelector('input').value = 'a test'; ask.querySelector('[value=yes]').click()")
+        .await;
+    browser.until("return document.querySelector('#b-banners').textContent.includes('Spawning is paused')").await;
+    assert_eq!(demo.api("/steering").await["spawning"], "paused");
+    let said = demo.api("/decisions?verdict=steered").await;
+    assert!(said[0]["reason"].as_str().unwrap().contains("a test"), "{said}");
+    browser.close().await;
+}
+
+async fn sign_in(browser: &Browser, token: &str) {
+    browser.run("document.querySelector('#key').click()").await;
+    browser.until("return document.querySelector('#signin').open").await;
+    let fill = format!(
+        "const it = document.querySelector('#signin'); it.querySelector('input').value = {}; it.querySelector('[value=yes]').click()",
+        json!(token)
+    );
+    browser.run(&fill).await;
+}
+
+/// What is drawn is what the API says, to scale.
+async fn waterfall_is_right(demo: &Demo, browser: &Browser) {
+    let mut found = None;
+    while found.is_none() {
+        let jobs = demo.api("/jobs").await;
+        found = jobs.as_array().unwrap().iter().find(|job| job["state"] == "running").cloned();
+    }
+    let id = found.unwrap()["id"].as_str().unwrap().to_owned();
+    let detail = demo.api(&format!("/jobs/{id}")).await;
+    let steps = detail["vm"]["timeline"].as_array().cloned().unwrap_or_default();
+    let claimed = steps.iter().rposition(|step| step["phase"] == "claiming").unwrap_or(0);
+    let until = steps.iter().position(|step| step["phase"] == "working").unwrap_or(steps.len());
+    let wanted: Vec<(Value, Value)> = steps[claimed..until]
+        .iter()
+        .filter(|step| step["took_ms"].is_u64())
+        .map(|step| (step["words"].clone(), step["took_ms"].clone()))
+        .collect();
+    assert!(wanted.len() >= 4, "{detail}");
+    browser.go(&format!("{}/jobs/{id}", demo.url)).await;
+    let rows = browser
+        .run(
+            "return [...document.querySelectorAll('.waterfall tr')].map(row => { const bar = row.querySelector('rect'); \
+             return [row.querySelector('th').textContent, Number(bar.dataset.ms), Number(bar.getAttribute('x')), Number(bar.getAttribute('width'))] })",
+        )
+        .await;
+    let rows: Vec<(String, u64, u64, u64)> = serde_json::from_value(rows).unwrap();
+    for (words, took) in &wanted {
+        let drawn = rows.iter().any(|row| *words == row.0.as_str() && *took == row.1);
+        assert!(drawn, "{words} {took} is not in {rows:?}");
+    }
+    assert!(rows.windows(2).all(|pair| pair[0].2 <= pair[1].2), "in order: {rows:?}");
+    assert!(rows.iter().all(|row| row.2 + row.3 <= 1_001), "within the axis: {rows:?}");
+    let longest = rows.iter().max_by_key(|row| row.1).unwrap();
+    assert!(rows.iter().all(|row| row.3 <= longest.3 + 1), "to scale: {rows:?}");
+    browser.picture("job.png").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_names_do_nothing_in_a_browser() {
+    let Some(chromium) = chromium().await else { return };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let source: Arc<dyn Source> = Arc::new(Hostile::default());
+    let page = roost_console::serve(listener, source, Settings::default(), std::future::pending());
+    tokio::spawn(page);
+    let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
+    for path in ["/", "/decisions?subject=%22%3E%3Cscript%3Ehacked%3D1%3C%2Fscript%3E"] {
+        browser.go(&format!("{url}{path}")).await;
+        browser.until("return document.querySelector('#live').textContent === 'live'").await;
+        let seen = browser
+            .run(
+                "return [typeof hacked, document.querySelectorAll('main script, main img').length]",
+            )
+            .await;
+        assert_eq!(seen, json!(["undefined", 0]), "{path}");
+    }
+    browser.go(&url).await;
+    let shown = browser.run("return document.querySelector('#b-lanes').textContent").await;
+    for name in NAMES {
+        let name = name.replace('\u{202e}', "\u{27e8}U+202E\u{27e9}");
+        assert!(shown.as_str().unwrap().contains(&name), "{name} in {shown}");
+    }
+    let fits =
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+    assert_eq!(browser.run(fits).await, true, "long names are shortened");
+    browser.close().await;
+}
+
+const NAMES: [&str; 4] = [
+    "<script>hacked=1</script>",
+    "<img src=x onerror=hacked=1>",
+    "x\u{202e}gnp.exe",
+    "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggghhhhhhhhhh",
+];
+
+/// A service whose VMs are called what nobody should call a VM.
+#[derive(Debug, Default)]
+struct Hostile(Feed);
+
+impl Source for Hostile {
+    fn status(&self) -> MonitoringView {
+        MonitoringView { now: Timestamp::UNIX_EPOCH, lines: Vec::new() }
+    }
+    fn version(&self) -> VersionView {
+        VersionView::default()
+    }
+    fn workers(&self) -> Value {
+        Value::Null
+    }
+    fn metrics(&self) -> String {
+        String::new()
+    }
+    fn metrics_described(&self) -> Value {
+        Value::Null
+    }
+    fn liveness(&self) -> Health {
+        Health::default()
+    }
+    fn readiness(&self) -> Health {
+        Health::default()
+    }
+    fn overview(&self) -> Overview {
+        let lane = LaneView {
+            phase: "booting".into(),
+            words: "booting".into(),
+            count: NAMES.len() as u64,
+            names: NAMES.map(str::to_owned).to_vec(),
+        };
+        Overview {
+            service: NAMES[0].into(),
+            version: NAMES[1].into(),
+            now: Timestamp::UNIX_EPOCH,
+            started: Timestamp::UNIX_EPOCH,
+            ready: true,
+            what_binds: Some(NAMES.join(" ")),
+            queue: QueueView::default(),
+            workers: vec![lane],
+            pools: Vec::new(),
+            capacity: CapacityView::default(),
+            addresses: None,
+            deletions: DeletionsView { frozen: Some(NAMES.join(" ")), last_minute: 0 },
+            link: LinkView { trouble: Some(NAMES.join(" ")), ..LinkView::default() },
+            recent: Vec::new(),
+        }
+    }
+    fn jobs(&self) -> Vec<JobView> {
+        Vec::new()
+    }
+    fn job(&self, _: &str) -> Option<JobDetail> {
+        None
+    }
+    fn vms(&self) -> Vec<VmView> {
+        Vec::new()
+    }
+    fn vm(&self, _: &str) -> Option<VmDetail> {
+        None
+    }
+    fn pools(&self) -> Vec<PoolView> {
+        Vec::new()
+    }
+    fn decisions(&self, _: &DecisionQuery) -> Vec<DecisionView> {
+        Vec::new()
+    }
+    fn subscribe(&self) -> Subscription {
+        self.0.subscribe()
+    }
+}
+
+/// Where the README finds its pictures; written only when asked.
+fn keep_picture(name: &str, png: &str) {
+    if std::env::var_os("ROOST_WRITE_DOCS").is_some() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
+        std::fs::create_dir_all(&folder).unwrap();
+        let bytes = base64::engine::general_purpose::STANDARD.decode(png).unwrap();
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+}
