@@ -17,6 +17,9 @@ const PATHS: [&str; 9] = [
     "network",
 ];
 
+/// vcsim fails a whole list because of one VM that goes in the meantime.
+const ATTEMPTS: usize = 5;
+
 /// A VM or template as the vCenter shows it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Vm {
@@ -35,10 +38,19 @@ pub(crate) struct Vm {
 impl Vm {
     /// All that are in the datacenter, by name.
     pub(crate) async fn read_all(client: &Client) -> Vec<Self> {
-        let finder = client.finder("DC0").await.unwrap();
-        let found = finder.list(Kind::VirtualMachine, "*").await.unwrap();
+        for _ in 1..ATTEMPTS {
+            if let Ok(vms) = Self::try_read_all(client).await {
+                return vms;
+            }
+        }
+        Self::try_read_all(client).await.unwrap()
+    }
+
+    async fn try_read_all(client: &Client) -> anyhow::Result<Vec<Self>> {
+        let finder = client.finder("DC0").await?;
+        let found = finder.list(Kind::VirtualMachine, "*").await?;
         if found.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let object = |moref| ObjectSpec { obj: moref, skip: Some(false), select_set: Vec::new() };
         let spec = PropertyFilterSpec {
@@ -47,10 +59,10 @@ impl Vm {
             // One that has gone in the meantime is left out.
             report_missing_objects_in_results: Some(true),
         };
-        let read = client.retrieve(spec).await.unwrap().into_iter();
+        let read = client.retrieve(spec).await?.into_iter();
         let mut vms: Vec<Self> = read.map(|vm| Self::of(vm.obj.clone(), &vm.into())).collect();
         vms.sort_by(|one, other| one.name.cmp(&other.name));
-        vms
+        Ok(vms)
     }
 
     fn of(moref: MoRef, read: &Properties) -> Self {
