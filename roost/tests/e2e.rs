@@ -125,9 +125,7 @@ impl Scene {
             }
             holds().await
         });
-        if !came.await {
-            panic!("not in time: {what}{}", self.account().await);
-        }
+        assert!(came.await, "not in time: {what}{}", self.account().await);
     }
 
     async fn account(&self) -> String {

@@ -151,7 +151,7 @@ async fn vms_are_made_as_wished_and_where_guests_are_missing_everything_is_given
     let (large_vm, said) = scene.running_vm_of(&large).await;
     assert_eq!(large_vm.name, said.worker_name);
     assert_eq!((large_vm.cpus, large_vm.memory_mb), (Some(4), Some(512)));
-    assert_eq!(large_vm.networks, [scene.network.clone()]);
+    assert_eq!(large_vm.networks, std::slice::from_ref(&scene.network));
     assert_eq!(large_vm.address, said.address(), "its customization");
     let (plain_vm, said) = scene.running_vm_of(&plain).await;
     assert_eq!(plain_vm.address, said.address(), "its customization");

@@ -6,7 +6,7 @@
 pub enum Bug {
     /// A worker that failed on its way is not marked and stays on, while its job is given back.
     LeavesFailedWorkers,
-    /// The launch is repeated when its answer was lost.
+    /// The launch is sent twice.
     LaunchesAgain,
     /// The addresses of VMs that are there are not held against new ones.
     ForgetsAddresses,

@@ -48,7 +48,7 @@ async fn measure(vms: u64) {
     let service = started(&site, vms, "restart with workers and spares").await;
     sleep(Duration::from_secs(5)).await;
     let before = calls(&vcenter).await;
-    sleep(Duration::from_secs(120)).await;
+    sleep(Duration::from_mins(2)).await;
     let after = calls(&vcenter).await;
     println!("at rest, {vms} VMs: {} calls in two minutes (bound 8)", after - before);
     let exposed = service.http.text("mon/metrics").await;

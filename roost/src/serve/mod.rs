@@ -3,6 +3,7 @@
 mod source;
 mod steer;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
@@ -59,7 +60,7 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
-        () = be_supervised(&supervisor, &hatchery) => None,
+        never = be_supervised(&supervisor, &hatchery) => match never {},
         why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
     };
     tracing::info!("stopping: nothing new is begun");
@@ -86,7 +87,7 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Tells the service manager when decisions are made, and from there on that they are. Does not end.
-async fn be_supervised(supervisor: &Supervisor, hatchery: &Hatchery) {
+async fn be_supervised(supervisor: &Supervisor, hatchery: &Hatchery) -> Infallible {
     hatchery.opened().await;
     supervisor.ready("open for jobs");
     let window = hatchery.window();

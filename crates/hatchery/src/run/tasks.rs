@@ -222,7 +222,7 @@ mod tests {
             let count = Arc::clone(&count);
             async move {
                 assert!(count.fetch_add(1, Ordering::SeqCst) >= 2, "it breaks twice");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         });
         sleep(Duration::from_millis(500)).await;

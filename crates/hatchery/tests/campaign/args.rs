@@ -34,7 +34,7 @@ const SEEDS: u64 = 200;
 impl Args {
     pub(crate) fn parse(
         args: impl Iterator<Item = String>,
-        seeds_variable: Option<String>,
+        seeds_variable: Option<&str>,
     ) -> Result<Self, String> {
         let (mut seeds, mut from, mut one, mut bug, mut replays) = (None, 1, None, None, None);
         let mut is_for_us = true;
@@ -64,7 +64,7 @@ impl Args {
             }
         }
         if seeds.is_none()
-            && let Some(value) = &seeds_variable
+            && let Some(value) = seeds_variable
         {
             let number = value.parse().map_err(|_| format!("ROOST_SEEDS={value} is no number"))?;
             seeds = Some(number);

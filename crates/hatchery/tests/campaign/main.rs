@@ -30,7 +30,8 @@ use args::{Args, Task};
 const REPLAYED: u64 = 6;
 
 fn main() -> ExitCode {
-    let args = match Args::parse(std::env::args().skip(1), std::env::var("ROOST_SEEDS").ok()) {
+    let seeds = std::env::var("ROOST_SEEDS").ok();
+    let args = match Args::parse(std::env::args().skip(1), seeds.as_deref()) {
         Ok(args) => args,
         Err(problem) => {
             eprintln!("campaign: {problem}");

@@ -37,12 +37,11 @@ pub(crate) fn all() -> u64 {
             }
             found.is_some()
         });
-        match found {
-            Some(seed) => println!("{bug:?} breaks {wanted:?} in seed {seed} ({tried} tried)"),
-            None => {
-                println!("{bug:?} was not found in {tried} seeds: {wanted:?} held");
-                missed += 1;
-            }
+        if let Some(seed) = found {
+            println!("{bug:?} breaks {wanted:?} in seed {seed} ({tried} tried)");
+        } else {
+            println!("{bug:?} was not found in {tried} seeds: {wanted:?} held");
+            missed += 1;
         }
     }
     result(Bug::ALL.len() as u64 - missed, missed);

@@ -121,7 +121,7 @@ async fn without_a_flavor_the_templates_own_size_counts() {
     let jobs = [DEBIAN, UBUNTU, UBUNTU, DEBIAN].map(|model| lab.v2_job(V2Demand::new(model)));
     let memory = |on: &[VmGlance]| on.iter().map(|vm| u64::try_from(vm.memory_mb).unwrap()).sum();
     let most = most_at_once(&lab, &jobs, memory).await;
-    assert!(most <= 9000 && most >= 8192, "{most}");
+    assert!((8192..=9000).contains(&most), "{most}");
 }
 
 /// D13: what is kept for the smallest flavor is kept of CPU and, unlike in CDS's hatchery, of memory.

@@ -187,12 +187,12 @@ impl Nest {
         let guest = self.guest(vm, credentials).ready_by(deadline);
         let launching = async {
             match guest.start(program).await {
-                Ok(pid) => Ok(Launch::Running { pid }),
-                Err(error) if error.outcome_unknown() && planted::is(Bug::LaunchesAgain) => guest
+                Ok(_) if planted::is(Bug::LaunchesAgain) => guest
                     .start(program)
                     .await
                     .map(|pid| Launch::Running { pid })
                     .map_err(StepError::guest(phase, machine)),
+                Ok(pid) => Ok(Launch::Running { pid }),
                 Err(error) if error.outcome_unknown() => {
                     Ok(self.find_launch(vm, credentials).await)
                 }

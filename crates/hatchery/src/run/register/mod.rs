@@ -47,8 +47,9 @@ pub(super) async fn keep_registered(nest: Arc<Nest>, tasks: Arc<Tasks>) {
         }
         for registration in begin {
             let nest = Arc::clone(&nest);
-            tasks
-                .errand("registration", async move { carry::carry_out(&nest, registration).await });
+            tasks.errand("registration", async move {
+                Box::pin(carry::carry_out(&nest, registration)).await;
+            });
         }
         tokio::select! {
             biased;

@@ -135,16 +135,16 @@ impl Seen {
             let running: Vec<&Noted> = noted.iter().filter(on).collect();
             let working: Vec<&Noted> = running.iter().copied().filter(works).collect();
             let count = |number: usize| number as u64;
-            let registering = count(working.iter().copied().filter(|vm| registers(&vm)).count());
+            let registering = count(working.iter().copied().filter(|vm| registers(vm)).count());
             let waits = |(vm, note): &&Noted| {
                 !registers(&&(vm.clone(), Arc::clone(note))) && !self.registered.contains(&*vm.name)
             };
-            let pending = count(working.iter().copied().filter(|vm| waits(&vm)).count());
+            let pending = count(working.iter().copied().filter(|vm| waits(vm)).count());
             let cpus: u64 = running.iter().map(|(vm, _)| u64::try_from(vm.cpus).unwrap()).sum();
             let memory: u64 =
                 running.iter().map(|(vm, _)| u64::try_from(vm.memory_mb).unwrap()).sum();
             let names = |vms: &[&Noted]| -> String {
-                vms.iter().map(|(vm, _)| format!(" {}", vm.name)).collect()
+                vms.iter().flat_map(|(vm, _)| [" ", &*vm.name]).collect()
             };
             let checks: [(&str, u64, Limit, String); 5] = [
                 ("workers", count(working.len()), limits.workers, names(&working)),
