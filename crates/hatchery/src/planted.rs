@@ -12,29 +12,23 @@ pub enum Bug {
     ForgetsAddresses,
     /// Everything that is asked of the ledger is granted.
     ForgetsLimits,
-    /// Another hatchery's spares are taken for our own.
-    ClaimsForeignSpares,
-    /// What looks as if it should be deleted is deleted at first sight.
+    /// What will have to be deleted one day is deleted at first sight.
     DeletesUnguarded,
     /// What is marked for deletion is not deleted.
     ForgetsMarked,
     /// Why a job waits is not recorded.
     DecidesSilently,
-    /// What was promised to a worker that failed stays promised.
-    KeepsPromises,
 }
 
 impl Bug {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 7] = [
         Self::LeavesFailedWorkers,
         Self::LaunchesAgain,
         Self::ForgetsAddresses,
         Self::ForgetsLimits,
-        Self::ClaimsForeignSpares,
         Self::DeletesUnguarded,
         Self::ForgetsMarked,
         Self::DecidesSilently,
-        Self::KeepsPromises,
     ];
 }
 

@@ -9,7 +9,6 @@ use super::holding::own_annotation;
 use crate::annotation::Annotation;
 use crate::config::{SpareKind, SpareModel};
 use crate::model::last_modified;
-use crate::planted::{self, Bug};
 use crate::spares::{Spare, SpareState};
 
 /// Our spares, by id. Those that the server has lost sight of are left out: nobody can claim or finish them, and one that comes back
@@ -21,14 +20,9 @@ pub(crate) fn spares(
     models: Option<&[v1::Model]>,
     now: Timestamp,
 ) -> Vec<Spare> {
-    let is_any = planted::is(Bug::ClaimsForeignSpares);
-    let foreign =
-        snapshot.vms().filter(|vm| is_any && vm.owner().is_some_and(|o| **o != *hatchery));
-    let ours = snapshot.owned_by(hatchery).chain(foreign);
-    let ours = ours.filter(|vm| !vm.template && is_reached(vm));
+    let ours = snapshot.owned_by(hatchery).filter(|vm| !vm.template && is_reached(vm));
     ours.filter_map(|vm| {
-        let owner = if is_any { vm.owner()? } else { hatchery };
-        let annotation = own_annotation(vm, owner)?;
+        let annotation = own_annotation(vm, hatchery)?;
         let kind = SpareKind::of(&vm.name, annotation)
             .filter(|_| annotation.provisioning || annotation.doomed.is_some())?;
         // A spare that is being made has a reservation as well, which is its maker's and no claim.

@@ -18,10 +18,14 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// A task that ran this long before it panicked begins with short pauses again.
 const STEADY: Duration = Duration::from_mins(5);
 
+/// Loops that begin nothing and that work under way cannot do without: it waits for what they see. They go on until it is done.
+const SENSES: [&str; 2] = ["inventory", "worker-lists"];
+
 /// All tasks of a hatchery. They hold it themselves, so it must be ended.
 pub(crate) struct Tasks {
     shared: Arc<Shared>,
     loops: Mutex<JoinSet<()>>,
+    senses: Mutex<JoinSet<()>>,
 }
 
 struct Shared {
@@ -54,7 +58,7 @@ impl Tasks {
             errand_ended: Notify::new(),
             metrics,
         };
-        Self { shared: Arc::new(shared), loops: Mutex::default() }
+        Self { shared: Arc::new(shared), loops: Mutex::default(), senses: Mutex::default() }
     }
 
     /// Runs `body` for as long as the hatchery lives. It is begun again if it panics; if it returns, that was its end.
@@ -64,7 +68,8 @@ impl Tasks {
     {
         let shared = Arc::clone(&self.shared);
         shared.set(name, |state| state.is_running = true);
-        lock(&self.loops).spawn(async move {
+        let kind = if SENSES.contains(&name) { &self.senses } else { &self.loops };
+        lock(kind).spawn(async move {
             let mut pause = FIRST_PAUSE;
             loop {
                 let began = Instant::now();
@@ -141,6 +146,7 @@ impl Tasks {
     /// Ends everything at its next wait.
     pub(crate) fn end(&self) {
         lock(&self.loops).abort_all();
+        lock(&self.senses).abort_all();
         lock(&self.shared.errands).abort_all();
     }
 

@@ -38,7 +38,7 @@ impl Draw {
         let mut dice = Dice(Random::from_seed(seed).fork("campaign"));
         let speaks =
             *dice.one_of(&[Speaks::V1, Speaks::V2, Speaks::V2, Speaks::Both, Speaks::Both]);
-        let trouble = dice.between(mins(10), mins(40));
+        let trouble = dice.between(mins(8), mins(25));
         let worker_ttl = mins(dice.number(15, 40));
         let hatcheries = if dice.0.chance(0.25) { 2 } else { 1 };
         let names = ["hv1", "hv2"];

@@ -16,11 +16,9 @@ fn broken_by(bug: Bug) -> Invariant {
         Bug::LaunchesAgain => Invariant::OneLaunchPerVm,
         Bug::ForgetsAddresses => Invariant::OneVmPerAddress,
         Bug::ForgetsLimits => Invariant::WithinLimits,
-        Bug::ClaimsForeignSpares => Invariant::OthersUntouched,
-        Bug::DeletesUnguarded => Invariant::WorkUndisturbed,
+        Bug::DeletesUnguarded => Invariant::EveryJobServed,
         Bug::ForgetsMarked => Invariant::NothingLeft,
         Bug::DecidesSilently => Invariant::EveryJobExplained,
-        Bug::KeepsPromises => Invariant::EveryJobServed,
     }
 }
 

@@ -84,6 +84,8 @@ async fn play(seed: u64) -> Outcomes {
         Draw::of(seed);
     let mut options = WorldOptions { timings, ..WorldOptions::seed(seed) };
     options.cds.latency = latency;
+    // A V2 job that has had all of its attempts waits for this; a shorter wait shows the same.
+    options.cds.timings.v2_waiting = mins(40);
     let world = World::start(options);
     world.v1_model("classic");
     behave(&world, misconduct);
@@ -193,7 +195,7 @@ async fn settle(world: &World, truth: &Truth, services: &[Service], probes: &[Jo
             break;
         }
     }
-    sleep(mins(10)).await;
+    sleep(mins(5)).await;
     for service in services {
         approve(service);
     }

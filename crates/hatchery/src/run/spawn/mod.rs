@@ -42,7 +42,6 @@ use crate::flavor::Flavor;
 use crate::job::Job;
 use crate::metrics::{Counted, Start};
 use crate::model::WorkerModel;
-use crate::planted::{self, Bug};
 use crate::time::elapsed;
 
 /// A worker on its way: for which job, of which model, by which name.
@@ -117,11 +116,7 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
             Outcome::Started
         }
         Err(error) => {
-            if planted::is(Bug::KeepsPromises) {
-                std::mem::forget(reservation);
-            } else {
-                reservation.commit();
-            }
+            reservation.commit();
             give_up(nest, tasks, &new, Some(work), &error).await;
             Outcome::Failed
         }
