@@ -85,7 +85,7 @@ async fn play(seed: u64) -> Outcomes {
     let mut options = WorldOptions { timings, ..WorldOptions::seed(seed) };
     options.cds.latency = latency;
     // A V2 job that has had all of its attempts waits for this; a shorter wait shows the same.
-    options.cds.timings.v2_waiting = mins(40);
+    options.cds.timings.v2_waiting = mins(70);
     let world = World::start(options);
     world.v1_model("classic");
     behave(&world, misconduct);
