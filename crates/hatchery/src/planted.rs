@@ -12,23 +12,29 @@ pub enum Bug {
     ForgetsAddresses,
     /// Everything that is asked of the ledger is granted.
     ForgetsLimits,
+    /// Nobody asks whose a VM is.
+    ForgetsOwners,
     /// What will have to be deleted one day is deleted at first sight.
     DeletesUnguarded,
     /// What is marked for deletion is not deleted.
     ForgetsMarked,
     /// Why a job waits is not recorded.
     DecidesSilently,
+    /// What was promised to a worker that failed stays promised.
+    KeepsPromises,
 }
 
 impl Bug {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::LeavesFailedWorkers,
         Self::LaunchesAgain,
         Self::ForgetsAddresses,
         Self::ForgetsLimits,
+        Self::ForgetsOwners,
         Self::DeletesUnguarded,
         Self::ForgetsMarked,
         Self::DecidesSilently,
+        Self::KeepsPromises,
     ];
 }
 

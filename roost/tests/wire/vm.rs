@@ -17,9 +17,6 @@ const PATHS: [&str; 9] = [
     "network",
 ];
 
-/// vcsim fails a whole list because of one VM that goes in the meantime.
-const ATTEMPTS: usize = 5;
-
 /// A VM or template as the vCenter shows it at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Vm {
@@ -38,15 +35,10 @@ pub(crate) struct Vm {
 impl Vm {
     /// All that are in the datacenter, by name.
     pub(crate) async fn read_all(client: &Client) -> Vec<Self> {
-        for _ in 1..ATTEMPTS {
-            if let Ok(vms) = Self::try_read_all(client).await {
-                return vms;
-            }
-        }
         Self::try_read_all(client).await.unwrap()
     }
 
-    async fn try_read_all(client: &Client) -> anyhow::Result<Vec<Self>> {
+    pub(crate) async fn try_read_all(client: &Client) -> anyhow::Result<Vec<Self>> {
         let finder = client.finder("DC0").await?;
         let found = finder.list(Kind::VirtualMachine, "*").await?;
         if found.is_empty() {

@@ -27,7 +27,7 @@ pub(crate) struct Beside {
 /// Whether the VM is ours, and what it says about itself.
 pub(crate) fn own_annotation<'a>(vm: &'a Vm, hatchery: &str) -> Option<&'a Annotation> {
     let annotation = vm.identity.as_ref()?.detail::<Annotation>()?;
-    annotation.is_of(hatchery).then_some(annotation)
+    (annotation.is_of(hatchery) || planted::is(Bug::ForgetsOwners)).then_some(annotation)
 }
 
 /// Whether a VM of ours is on its way out: marked for deletion, disabled by CDS, or off with nobody at work on it.

@@ -9,6 +9,7 @@ use super::holding::own_annotation;
 use crate::annotation::Annotation;
 use crate::config::{SpareKind, SpareModel};
 use crate::model::last_modified;
+use crate::planted::{self, Bug};
 use crate::spares::{Spare, SpareState};
 
 /// Our spares, by id. Those that the server has lost sight of are left out: nobody can claim or finish them, and one that comes back
@@ -20,7 +21,11 @@ pub(crate) fn spares(
     models: Option<&[v1::Model]>,
     now: Timestamp,
 ) -> Vec<Spare> {
-    let ours = snapshot.owned_by(hatchery).filter(|vm| !vm.template && is_reached(vm));
+    let anybodys = snapshot.vms().filter(|vm| {
+        planted::is(Bug::ForgetsOwners) && vm.owner().is_some_and(|owner| **owner != *hatchery)
+    });
+    let ours = snapshot.owned_by(hatchery).chain(anybodys);
+    let ours = ours.filter(|vm| !vm.template && is_reached(vm));
     ours.filter_map(|vm| {
         let annotation = own_annotation(vm, hatchery)?;
         let kind = SpareKind::of(&vm.name, annotation)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use roost_cds::JobId;
 use roost_cds_sim::{EventFault, Fault, V1Demand, V2Demand};
 use roost_vcenter_sim::{GuestBehaviour, Outage, Power, Rule, VmGlance};
 use tokio::time::{Instant, sleep_until};
@@ -11,8 +12,8 @@ use crate::lab::{Note, World};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    V1(V1Demand),
-    V2(V2Demand),
+    V1(V1Demand, Prospect),
+    V2(V2Demand, Prospect),
     VcenterRule(Rule),
     VcenterRestart(Outage),
     ExpireSessions,
@@ -30,6 +31,22 @@ pub(crate) enum Act {
     SomebodyDisables(u64),
 }
 
+/// Whether a hatchery of the run can ever serve a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    Possible,
+    Impossible,
+}
+
+/// What a run must be told about what happened to it.
+#[derive(Debug, Default)]
+pub(crate) struct Played {
+    /// VMs that somebody has laid hands on.
+    pub(crate) disturbed: BTreeSet<String>,
+    /// Jobs that nobody can serve.
+    pub(crate) impossible: BTreeSet<JobId>,
+}
+
 /// By time, and within one instant in the order in which they were drawn.
 #[derive(Debug, Default)]
 pub(crate) struct Acts(Vec<(Duration, Act)>);
@@ -39,27 +56,33 @@ impl Acts {
         self.0.push((at, act));
     }
 
-    /// Does everything in its turn. Returns the VMs that somebody has laid hands on.
-    pub(crate) async fn play(mut self, world: &World, until: Duration) -> BTreeSet<String> {
+    /// Does everything in its turn.
+    pub(crate) async fn play(mut self, world: &World, until: Duration) -> Played {
         let began = Instant::now();
         self.0.sort_by_key(|(at, _)| *at);
-        let mut disturbed = BTreeSet::new();
+        let mut played = Played::default();
         for (at, act) in self.0 {
             sleep_until(began + at.min(until)).await;
             tracing::info!("** {act:?}");
-            act.play(world, &mut disturbed);
+            act.play(world, &mut played);
         }
         sleep_until(began + until).await;
-        disturbed
+        played
     }
 }
 
 impl Act {
-    fn play(self, world: &World, disturbed: &mut BTreeSet<String>) {
+    fn play(self, world: &World, played: &mut Played) {
+        let Played { disturbed, impossible } = played;
+        let mut note = |job, prospect| {
+            if prospect == Prospect::Impossible {
+                impossible.insert(job);
+            }
+        };
         let World { vcenter, cds, .. } = world;
         match self {
-            Self::V1(demand) => drop(world.v1_job(demand)),
-            Self::V2(demand) => drop(world.v2_job(demand)),
+            Self::V1(demand, prospect) => note(world.v1_job(demand), prospect),
+            Self::V2(demand, prospect) => note(world.v2_job(demand), prospect),
             Self::VcenterRule(rule) => drop(vcenter.faults().add(rule)),
             Self::VcenterRestart(outage) => vcenter.restart(outage),
             Self::ExpireSessions => vcenter.expire_sessions(),

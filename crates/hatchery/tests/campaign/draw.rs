@@ -6,7 +6,7 @@ use roost_cds_sim::{EventFault, Fault, Outcome, V1Demand, V2Demand};
 use roost_clock::Random;
 use roost_vcenter_sim::{Action, AddressBehaviour, GuestBehaviour, Outage, Rule, Timings, When};
 
-use crate::acts::{Act, Acts};
+use crate::acts::{Act, Acts, Prospect};
 use crate::keeper::Death;
 use crate::lab::{Conduct, CrashAt, DEBIAN, MISREPORTED, Setup, UBUNTU, mins, secs};
 
@@ -39,7 +39,7 @@ impl Draw {
         let speaks =
             *dice.one_of(&[Speaks::V1, Speaks::V2, Speaks::V2, Speaks::Both, Speaks::Both]);
         let trouble = dice.between(mins(8), mins(25));
-        let worker_ttl = mins(dice.number(15, 40));
+        let worker_ttl = mins(dice.number(15, 25));
         let hatcheries = if dice.0.chance(0.25) { 2 } else { 1 };
         let names = ["hv1", "hv2"];
         let setups: Vec<Setup> =
@@ -190,8 +190,9 @@ impl Dice {
         let outcome = match self.number(0, 19) {
             0..=15 => Outcome::Success,
             16..=17 => Outcome::Fail,
-            18 => Outcome::Crash,
-            _ => Outcome::Hang,
+            // A V2 job that hangs is tried five times, each for as long as a worker may live.
+            19 if is_v1 || self.0.chance(0.2) => Outcome::Hang,
+            _ => Outcome::Crash,
         };
         let model = *self.one_of(&[DEBIAN, DEBIAN, UBUNTU]);
         // Now and then one that no hatchery of ours can ever serve.
@@ -202,6 +203,7 @@ impl Dice {
             8 => "large",
             _ => "gigantic",
         };
+        let prospect = if flavor == "gigantic" { Prospect::Impossible } else { Prospect::Possible };
         if is_v1 {
             // A V1 hatchery alone cannot read models as code; its jobs run on the V1 model.
             let demand = match speaks {
@@ -209,10 +211,12 @@ impl Dice {
                 _ => V1Demand::new().model(model),
             };
             let demand = demand.takes(takes).ends(outcome);
-            Act::V1(if flavor.is_empty() { demand } else { demand.flavor(flavor) })
+            let demand = if flavor.is_empty() { demand } else { demand.flavor(flavor) };
+            Act::V1(demand, prospect)
         } else {
             let project = *self.one_of(&["ALPHA", "BETA"]);
-            Act::V2(V2Demand::new(model).flavor(flavor).takes(takes).ends(outcome).project(project))
+            let demand = V2Demand::new(model).flavor(flavor).takes(takes).ends(outcome);
+            Act::V2(demand.project(project), prospect)
         }
     }
 

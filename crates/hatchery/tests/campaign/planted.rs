@@ -16,9 +16,11 @@ fn broken_by(bug: Bug) -> Invariant {
         Bug::LaunchesAgain => Invariant::OneLaunchPerVm,
         Bug::ForgetsAddresses => Invariant::OneVmPerAddress,
         Bug::ForgetsLimits => Invariant::WithinLimits,
-        Bug::DeletesUnguarded => Invariant::EveryJobServed,
+        Bug::ForgetsOwners => Invariant::OthersUntouched,
+        Bug::DeletesUnguarded => Invariant::WorkUndisturbed,
         Bug::ForgetsMarked => Invariant::NothingLeft,
         Bug::DecidesSilently => Invariant::EveryJobExplained,
+        Bug::KeepsPromises => Invariant::EveryJobServed,
     }
 }
 

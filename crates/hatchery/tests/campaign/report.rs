@@ -4,8 +4,10 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use roost_hatchery::planted::Bug;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
-use crate::run::{Outcomes, Tally, run};
+use crate::run::{Outcomes, Tally, elapsed, run};
 use crate::squad::work;
 
 /// A failing seed is told in full; of the rest only the number.
@@ -17,7 +19,8 @@ pub(crate) fn one(seed: u64, bug: Option<Bug>) -> u64 {
         .with_env_filter(tracing_subscriber::EnvFilter::new(
             std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned()),
         ))
-        .without_time()
+        .with_timer(SimulatedTime)
+        .with_target(false)
         .with_writer(std::io::stderr)
         .finish();
     let outcome = tracing::subscriber::with_default(story, || run(seed, bug));
@@ -28,6 +31,18 @@ pub(crate) fn one(seed: u64, bug: Option<Bug>) -> u64 {
     }
     result(1 - failed, failed);
     failed
+}
+
+/// Seconds since the run began.
+struct SimulatedTime;
+
+impl FormatTime for SimulatedTime {
+    fn format_time(&self, w: &mut Writer<'_>) -> std::fmt::Result {
+        match elapsed() {
+            Some(elapsed) => write!(w, "{:9.3}", elapsed.as_secs_f64()),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Runs many seeds.

@@ -1,5 +1,6 @@
 //! One seed from its first job to the last look.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,6 +72,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcomes {
     };
     let outcome = catch_unwind(AssertUnwindSafe(run));
     planted::plant(None);
+    BEGAN.set(None);
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(ToString::to_string);
         let words = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -78,14 +80,24 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcomes {
     })
 }
 
+thread_local! {
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// How much simulated time has passed in the run of this thread.
+pub(crate) fn elapsed() -> Option<Duration> {
+    BEGAN.get().map(|began| began.elapsed())
+}
+
 async fn play(seed: u64) -> Outcomes {
     let began = Instant::now();
+    BEGAN.set(Some(began));
     let Draw { setups, deaths, acts, trouble, worker_ttl, timings, latency, misconduct, speaks } =
         Draw::of(seed);
     let mut options = WorldOptions { timings, ..WorldOptions::seed(seed) };
     options.cds.latency = latency;
     // A V2 job that has had all of its attempts waits for this; a shorter wait shows the same.
-    options.cds.timings.v2_waiting = mins(70);
+    options.cds.timings.v2_waiting = mins(50);
     let world = World::start(options);
     world.v1_model("classic");
     behave(&world, misconduct);
@@ -97,20 +109,19 @@ async fn play(seed: u64) -> Outcomes {
 
     let (over, is_over) = watch::channel(false);
     let story = async {
-        let disturbed = acts.play(&world, trouble).await;
+        let played = acts.play(&world, trouble).await;
         calm(&world);
         over.send_replace(true);
-        disturbed
+        played
     };
     let keepers = services
         .iter_mut()
         .zip(&deaths)
         .map(|(service, deaths)| keep(service, &world, deaths, is_over.clone()));
-    let (disturbed, died) = tokio::join!(story, in_turn_together(keepers));
+    let (played, died) = tokio::join!(story, in_turn_together(keepers));
 
-    let probes = probe(&world, speaks);
-    settle(&world, &truth, &services, &probes).await;
-    look_back(&world, &truth, &services, &disturbed, worker_ttl);
+    serve_all(&world, &truth, &services, &played.impossible, speaks).await;
+    look_back(&world, &truth, &services, &played.disturbed, worker_ttl);
     let jobs = world.cds.jobs();
     let tally = Tally {
         jobs: jobs.len() as u64,
@@ -173,42 +184,53 @@ fn probe(world: &World, speaks: Speaks) -> Vec<JobId> {
     }
 }
 
-/// Waits until everything is as it should be, and then whether it stays so.
-async fn settle(world: &World, truth: &Truth, services: &[Service], probes: &[JobId]) {
+/// Waits until everything is as it should be. Returns whether it came to that.
+async fn settle(
+    world: &World,
+    truth: &Truth,
+    services: &[Service],
+    impossible: &BTreeSet<JobId>,
+) -> bool {
     let deadline = Instant::now() + PATIENCE;
-    loop {
+    while Instant::now() < deadline {
         sleep(secs(15)).await;
         for service in services {
             approve(service);
         }
-        let is_served = probes.iter().all(|job| world.status(job).is_final());
-        let has_all_ended = world
-            .cds
-            .jobs()
-            .iter()
-            .all(|job| job.status.is_final() || is_impossible(job, services));
+        let jobs = world.cds.jobs();
+        let has_ended = |job: &JobReport| job.status.is_final() || impossible.contains(&job.id);
         let is_clean = !services.iter().any(|service| truth.is_anything_left(world, service));
-        if is_served && has_all_ended && is_clean {
-            break;
-        }
-        if Instant::now() > deadline {
-            break;
+        if jobs.iter().all(has_ended) && is_clean {
+            return true;
         }
     }
-    sleep(mins(5)).await;
-    for service in services {
-        approve(service);
-    }
-    for job in probes {
-        let status = world.status(job);
-        if status != JobStatus::Success {
-            let why = services.iter().find_map(|service| service.verdict(job));
-            let words = format!("{job} is {status:?}: {}", words(why.as_deref()));
-            truth.accuse(Invariant::EveryJobServed, &job.to_string(), &words);
-        }
-    }
+    false
+}
+
+/// What waited is served, and what comes now as well.
+async fn serve_all(
+    world: &World,
+    truth: &Truth,
+    services: &[Service],
+    impossible: &BTreeSet<JobId>,
+    speaks: Speaks,
+) {
+    let probes = if settle(world, truth, services, impossible).await {
+        let probes = probe(world, speaks);
+        settle(world, truth, services, impossible).await;
+        // Whether it stays so.
+        sleep(mins(3)).await;
+        probes
+    } else {
+        Vec::new()
+    };
     for job in world.cds.jobs() {
-        if !job.status.is_final() && !is_impossible(&job, services) {
+        let is_served = if probes.contains(&job.id) {
+            job.status == JobStatus::Success
+        } else {
+            job.status.is_final() || impossible.contains(&job.id)
+        };
+        if !is_served {
             let why = services.iter().find_map(|service| service.verdict(&job.id));
             let words = format!("{} is {:?}: {}", job.id, job.status, words(why.as_deref()));
             truth.accuse(Invariant::EveryJobServed, &job.id.to_string(), &words);
@@ -218,16 +240,6 @@ async fn settle(world: &World, truth: &Truth, services: &[Service], probes: &[Jo
 
 fn words(decision: Option<&roost_fleet::Decision>) -> String {
     decision.map_or_else(|| "nobody says why".to_owned(), ToString::to_string)
-}
-
-/// A job that waits because no hatchery will ever serve it. Whether it is explained is asked apart from this.
-fn is_impossible(job: &JobReport, services: &[Service]) -> bool {
-    let is_refused = |decision: &roost_fleet::Decision| {
-        use roost_fleet::Decided;
-        matches!(decision.verdict, Decided::Refused | Decided::Skipped)
-    };
-    let verdicts: Vec<_> = services.iter().filter_map(|service| service.verdict(&job.id)).collect();
-    job.status == JobStatus::Waiting && verdicts.iter().all(|verdict| is_refused(verdict))
 }
 
 /// A person looks at a freeze, finds that the VMs may go, and says so.

@@ -49,7 +49,6 @@ async fn no_secret_is_ever_told_to_anybody() {
     let job = lab.job();
     lab.wait_for(&job, JobStatus::Success).await;
 
-    std::fs::write("/tmp/secrets.log", log.text()).unwrap();
     let mut secrets = vec![
         VCENTER_PASSWORD.to_owned(),
         GUEST_PASSWORD.to_owned(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use roost_cds::{CallError, JobId, JobStatus};
 use roost_fleet::{Basis, Decided, Draft, Subject, Vm};
 
+use super::deletions::Absence;
 use super::fate::{Fate, fates};
 use crate::annotation::Annotation;
 use crate::retire::Reason;
@@ -46,16 +47,21 @@ pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
         let vm = &fate.vm;
         match nest.ask_about(vm).await {
             Ok(Word::NotAtWork { is_over }) => give_up(nest, tasks, &fate, is_over),
-            Ok(Word::Nothing) if lists.len() == 0 => {
-                nest.deletions.note_absent(&vm.id, nest.now());
+            Ok(Word::Nothing) => {
+                let is_empty = lists.len() == 0;
+                let absence = if is_empty { Absence::FromEmptyList } else { Absence::FromList };
+                nest.deletions.note_absent(&vm.id, absence, nest.now());
             }
-            Ok(Word::Nothing | Word::MayBeAtWork) => {}
-            Err(error) => tracing::warn!(
-                vm = %vm.id,
-                "CDS could not be asked about the job of {}: {}",
-                vm.name,
-                Chain(&error)
-            ),
+            Ok(Word::MayBeAtWork) => nest.deletions.may_be_at_work(&vm.id),
+            Err(error) => {
+                nest.deletions.may_be_at_work(&vm.id);
+                tracing::warn!(
+                    vm = %vm.id,
+                    "CDS could not be asked about the job of {}: {}",
+                    vm.name,
+                    Chain(&error)
+                );
+            }
         }
     }
 }

@@ -33,7 +33,16 @@ struct State {
     /// With the power that the VM had when its events were read.
     events: BTreeMap<VmId, (Power, EventTimes)>,
     /// VMs of whose worker and job CDS knew nothing, and when it was asked.
-    absent: BTreeMap<VmId, Timestamp>,
+    absent: BTreeMap<VmId, (Timestamp, Absence)>,
+}
+
+/// What a worker is missing from, beside the job that CDS was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// From a list with others in it.
+    FromList,
+    /// There was nobody in the list, which says nothing of anybody.
+    FromEmptyList,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -127,12 +136,20 @@ impl Deletions {
     }
 
     /// CDS knew nothing of the VM's worker, nor of its job.
-    pub(super) fn note_absent(&self, vm: &VmId, at: Timestamp) {
-        lock(&self.state).absent.insert(vm.clone(), at);
+    pub(super) fn note_absent(&self, vm: &VmId, absence: Absence, at: Timestamp) {
+        lock(&self.state).absent.insert(vm.clone(), (at, absence));
     }
 
-    pub(super) fn is_surely_absent(&self, vm: &VmId, now: Timestamp) -> bool {
-        lock(&self.state).absent.get(vm).is_some_and(|at| elapsed(*at, now) < ABSENT_FOR)
+    /// CDS says that it may be at work, or could not be asked.
+    pub(super) fn may_be_at_work(&self, vm: &VmId) {
+        lock(&self.state).absent.remove(vm);
+    }
+
+    /// `None` while CDS did not say lately that it knows nothing of it.
+    pub(super) fn absence(&self, vm: &VmId, now: Timestamp) -> Option<Absence> {
+        let state = lock(&self.state);
+        let (at, absence) = state.absent.get(vm)?;
+        (elapsed(*at, now) < ABSENT_FOR).then_some(*absence)
     }
 
     pub(super) fn keep_absent(&self, is_absent: impl Fn(&VmId) -> bool) {

@@ -9,7 +9,7 @@ use roost_fleet::{
 };
 
 use super::delete::{Deletion, delete};
-use super::deletions::UnderWay;
+use super::deletions::{Absence, UnderWay};
 use super::fate::{Fate, fates};
 use crate::planted::{self, Bug};
 use crate::retire;
@@ -62,8 +62,12 @@ pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
 fn candidate(nest: &Nest, fate: &Fate, now: Timestamp) -> Option<Candidate> {
     let reason = fate.reason()?;
     let basis = match reason.basis() {
-        // An empty list says nothing of anybody. But its time is over, and CDS does not know its job either.
-        Basis::Absent if nest.deletions.is_surely_absent(&fate.vm.id, now) => Basis::Expired,
+        // That CDS knows nothing of its job either was asked for each alone: one list of two may come back empty.
+        Basis::Absent => match nest.deletions.absence(&fate.vm.id, now)? {
+            Absence::FromList => Basis::Absent,
+            // An empty list says nothing of anybody. But its time is over.
+            Absence::FromEmptyList => Basis::Expired,
+        },
         basis => basis,
     };
     Some(Candidate {

@@ -42,6 +42,7 @@ use crate::flavor::Flavor;
 use crate::job::Job;
 use crate::metrics::{Counted, Start};
 use crate::model::WorkerModel;
+use crate::planted::{self, Bug};
 use crate::time::elapsed;
 
 /// A worker on its way: for which job, of which model, by which name.
@@ -85,6 +86,9 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
         Taking::NotOurs(why) => {
             let draft = Draft::new(new.subject(), Decided::Skipped, why);
             nest.decide(draft, "not-ours");
+            if planted::is(Bug::KeepsPromises) {
+                std::mem::forget(reservation);
+            }
             return Outcome::NotOurs;
         }
         Taking::Unsure(error) => {
@@ -99,7 +103,9 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
         Ok(work) => work,
         Err(Stillborn { error, left, is_untouched }) => {
             // A VM that was left behind, or may come yet, keeps what was promised to it.
-            if is_untouched {
+            if planted::is(Bug::KeepsPromises) {
+                std::mem::forget(reservation);
+            } else if is_untouched {
                 reservation.release();
             } else {
                 drop(reservation);

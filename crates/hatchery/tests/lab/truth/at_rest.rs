@@ -46,12 +46,13 @@ impl Truth {
     /// No VM went down under a worker that CDS still counted on, unless it was too old, was given up by its hatchery, or fell to somebody
     /// else.
     pub(crate) fn work_is_undisturbed(&self, worker_ttl: Duration, disturbed: &BTreeSet<String>) {
+        let look = jiff::SignedDuration::try_from(BETWEEN_LOOKS).unwrap();
         let mut seen = self.shared.lock().unwrap();
         for launch in seen.guests.launches() {
             let Working::CutShort(at) = launch.state else { continue };
             let last_alive = seen.alive.get(&launch.vm).copied();
-            let was_alive = last_alive
-                .is_some_and(|alive| alive.duration_since(at).unsigned_abs() <= BETWEEN_LOOKS);
+            // CDS counts on a worker for some minutes after its death.
+            let was_alive = last_alive.is_some_and(|alive| at.duration_since(alive) <= look);
             // It became a worker some minutes before it was launched.
             let age = at.duration_since(launch.at).unsigned_abs() + MAKING;
             let excused = seen.marked.contains(&launch.vm) || disturbed.contains(&launch.vm);
