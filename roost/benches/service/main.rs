@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use wire::{CdsSim, Service, Site, VcenterSim, within};
 
-const WORKERS: u64 = 20;
+const WORKERS: u64 = 190;
+const SPARES: u64 = 10;
 
 fn main() {
     // `cargo test --benches` and `cargo bench -- --list` only want to know that this exists.
@@ -30,8 +31,11 @@ async fn measure(vms: u64) {
     let number = vms.to_string();
     let vcenter = VcenterSim::start(&site, &["--vms", &number, "--pace", "instant"]);
     let cds = CdsSim::start(&site, &[]);
-    let vsphere = "iprange = \"10.9.0.0/24\"\ngateway = \"10.9.0.1\"\nworkerProvisioningPoolSize = 10\nworkerProvisioning = [{ modelVMWare = \"debian12\", number = 10 }]\n";
-    site.write_config(&vcenter, &cds, vsphere, "maxWorker = 40\nmaxConcurrentProvisioning = 40");
+    let vsphere = format!(
+        "iprange = \"10.9.0.0/23\"\ngateway = \"10.9.0.1\"\nworkerProvisioningPoolSize = {SPARES}\n\
+         workerProvisioning = [{{ modelVMWare = \"debian12\", number = {SPARES} }}]\n"
+    );
+    site.write_config(&vcenter, &cds, &vsphere, "maxWorker = 250\nmaxConcurrentProvisioning = 40");
     let service = started(&site, vms, "first start").await;
     for _ in 0..WORKERS {
         cds.add_job("v2", &json!({ "takes_ms": 3_600_000 })).await;
@@ -53,7 +57,10 @@ async fn measure(vms: u64) {
     println!("at rest, {vms} VMs: {} calls in two minutes (bound 8)", after - before);
     let exposed = service.http.text("mon/metrics").await;
     let series = exposed.lines().filter(|line| !line.starts_with('#')).count();
-    println!("metrics, {vms} VMs of which 30 are ours: {series} series (bound 2,000)");
+    println!(
+        "metrics, {vms} VMs of which {} are ours: {series} series (bound 2,000)",
+        WORKERS + SPARES
+    );
     println!("resident memory: {:.1} MB (bound 150 MB)", service.process.resident_mb());
 }
 
