@@ -124,15 +124,16 @@ impl Refusal {
             | Self::Registering { .. }
             | Self::ForeignTemplate { .. }
             | Self::SpawnErrors { .. }
-            | Self::Attempts { .. }
-            | Self::NoTemplate { .. } => Decided::Deferred,
+            | Self::Attempts { .. } => Decided::Deferred,
             Self::BadId { .. }
             | Self::NoModelNamed
             | Self::BadMemory { .. }
             | Self::ModelSpec { .. }
             | Self::NoImage { .. }
             | Self::NoCommand { .. }
-            | Self::Flavor(_) => Decided::Refused,
+            | Self::Flavor(_)
+            // Only a person can put it there, or have named another. When it appears the job goes on.
+            | Self::NoTemplate { .. } => Decided::Refused,
         }
     }
 

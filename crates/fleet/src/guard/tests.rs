@@ -176,7 +176,12 @@ fn too_many_at_once_freeze_deletion_until_a_person_has_looked() {
     assert_eq!(watch.looks(&absent), [Outcome::Frozen; 11]);
     let freeze = watch.guard.frozen().unwrap().clone();
     assert_eq!((freeze.wanted, freeze.allowed), (11, 10));
-    assert!(freeze.to_string().contains("11 of 100 VMs would go as absent, 10 may"), "{freeze}");
+    assert!(
+        freeze
+            .to_string()
+            .contains("11 of 100 VMs would go as absent within a minute, 10 may; a person"),
+        "{freeze}"
+    );
     let marked = [candidate(50, Basis::Marked)];
     assert_eq!(watch.looks(&marked), [Outcome::Frozen], "it freezes for every reason");
 

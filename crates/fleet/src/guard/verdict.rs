@@ -93,13 +93,23 @@ pub struct Freeze {
     pub vms: BTreeSet<VmId>,
 }
 
+impl Freeze {
+    /// What was too much.
+    pub fn finding(&self) -> String {
+        let Self { basis, wanted, allowed, own_vms, .. } = self;
+        let basis = basis.as_str();
+        format!("{wanted} of {own_vms} VMs would go as {basis} within a minute, {allowed} may")
+    }
+}
+
 impl fmt::Display for Freeze {
+    /// Says the way out as well: whoever reads this is the person it waits for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { since, basis, wanted, allowed, own_vms, .. } = self;
         write!(
             f,
-            "deletion is frozen since {since:.0}: {wanted} of {own_vms} VMs would go as {}, {allowed} may",
-            basis.as_str()
+            "deletion is frozen since {:.0}: {}; a person must approve them or have everything looked at anew",
+            self.since,
+            self.finding()
         )
     }
 }

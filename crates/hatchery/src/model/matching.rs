@@ -11,6 +11,8 @@ use crate::refusal::Refusal;
 const MOST_SPAWN_ERRORS: i64 = 5;
 
 /// The first enabled model, in the API's order, that serves the job. `needs_registration` knows the templates.
+///
+/// What speaks against the very model that a job names is the reason itself: such a job waits for that model, and is not somebody else's.
 pub fn find_v1_model<'a>(
     job: &Job,
     models: &'a [Model],
@@ -29,8 +31,14 @@ pub fn find_v1_model<'a>(
             }
         }
     }
-    let nearest = nearest.map(|(_, refusal)| Box::new(refusal));
-    Err(Refusal::NoModelMatches { enabled: models.len(), nearest })
+    let is_named = matches!(job.model, ModelRequest::Named(_));
+    Err(match nearest {
+        Some((depth, refusal)) if is_named && depth > NOT_MEANT => refusal,
+        other => {
+            let nearest = other.map(|(_, refusal)| Box::new(refusal));
+            Refusal::NoModelMatches { enabled: models.len(), nearest }
+        }
+    })
 }
 
 /// Whether one model serves the job.
@@ -120,11 +128,14 @@ fn check_binary(model: &Model, binary: &str) -> Result<(), Refusal> {
     }
 }
 
+/// As far as a model gets that the job does not name.
+const NOT_MEANT: usize = 1;
+
 /// How far a model got. The furthest one's refusal says most to whoever wonders.
 fn depth(refusal: &Refusal) -> usize {
     match refusal {
         Refusal::ModelType { .. } => 0,
-        Refusal::OtherModel { .. } => 1,
+        Refusal::OtherModel { .. } => NOT_MEANT,
         Refusal::Group { .. } => 2,
         Refusal::Deprecated { .. } => 3,
         Refusal::OsArch { .. } => 4,
@@ -228,10 +239,16 @@ mod tests {
 
         let job = v1_job(&[(RequirementType::Model, "beta")]);
         let none = find_v1_model(&job, &models, &region(), |_| true).unwrap_err();
+        assert_eq!(none.reason(), "needs-registration", "the job waits for this very model");
+        assert_eq!(none.to_string(), "model shared.infra/beta must be registered first");
+        let none = find_v1_model(&v1_job(&[]), &models, &region(), |_| true).unwrap_err();
         assert_eq!(
             none.to_string(),
-            "none of 2 V1 worker models matches; the nearest: model shared.infra/beta must be registered first"
+            "none of 2 V1 worker models matches; the nearest: model shared.infra/alpha must be registered first"
         );
+        let other = v1_job(&[(RequirementType::Model, "gamma")]);
+        let none = find_v1_model(&other, &models, &region(), |_| true).unwrap_err();
+        assert_eq!(none.reason(), "no-model-matches");
         let none = find_v1_model(&job, &[], &region(), |_| false).unwrap_err();
         assert_eq!(none.to_string(), "there is no enabled V1 worker model");
     }

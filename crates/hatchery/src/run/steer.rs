@@ -144,8 +144,12 @@ impl Helm {
         let by_guard = self.nest.resume_deletions(found);
         let words = match (by_guard, by_person) {
             (Some(freeze), _) => match found {
-                Resume::Approve => format!("{} VMs may be deleted: {freeze}", freeze.vms.len()),
-                Resume::StartOver => format!("everything is looked at anew: {freeze}"),
+                Resume::Approve => {
+                    format!("{} VMs may be deleted: {}", freeze.vms.len(), freeze.finding())
+                }
+                Resume::StartOver => {
+                    format!("everything is looked at anew: {}", freeze.finding())
+                }
             },
             (None, true) => "deleting is resumed".to_owned(),
             (None, false) => "deleting was not frozen".to_owned(),

@@ -32,6 +32,7 @@ pub(crate) struct WorldOptions {
     pub(crate) timings: Timings,
     pub(crate) cds: roost_cds_sim::Options,
     /// What else the vCenter is.
+    pub(crate) datacenters: usize,
     pub(crate) host_cores: Option<i16>,
     pub(crate) host_memory_gb: Option<i64>,
     pub(crate) event_retention: usize,
@@ -44,6 +45,7 @@ impl WorldOptions {
             strangers: 3,
             timings: Timings::realistic(),
             cds: roost_cds_sim::Options::new(seed),
+            datacenters: 1,
             host_cores: None,
             host_memory_gb: None,
             event_retention: 10_000,
@@ -82,6 +84,7 @@ impl World {
         let seed = options.seed;
         let vcenter = Vcenter::start(
             Options {
+                datacenters: options.datacenters,
                 clusters: 1,
                 standalone_hosts: 0,
                 vms: options.strangers,

@@ -286,3 +286,55 @@ async fn a_worker_that_is_deleted_is_cut_off() {
     until_gone(&lab, &vm.name, 20).await;
     assert_eq!((lab.calls_of("ShutdownGuest"), lab.calls_of("PowerOffVM_Task")), (0, 1));
 }
+
+/// D22: how often it is looked is the operator's.
+#[tokio::test(start_paused = true)]
+async fn the_clean_up_looks_as_often_as_the_file_says() {
+    for (interval, is_soon) in [(20, true), (3_000, false)] {
+        let lab = Lab::of(Setup::new("hv1").set("killAwolServersInterval", interval)).await;
+        let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(60)));
+        lab.wait_for(&job, JobStatus::Building).await;
+        sleep(mins(1)).await;
+        let vm = lab.vm_of(&job).unwrap();
+        lab.vcenter.set_power(&vm.name, Power::Off).unwrap();
+        sleep(mins(2)).await;
+        assert_eq!(lab.vm_named(&vm.name).is_none(), is_soon, "every {interval} s");
+        wait_until("it is gone", mins(60), || lab.vm_named(&vm.name).is_none()).await;
+    }
+}
+
+/// Rule 6: after a long absence many workers are too old at once. That may be so, or the clock may be wrong; a person knows.
+#[tokio::test(start_paused = true)]
+async fn many_that_are_too_old_at_once_wait_for_a_person_who_is_told_the_way_out() {
+    let mut lab = Lab::of(Setup::new("hv1").max_workers(12)).await;
+    let hung: Vec<_> =
+        (0..12).map(|_| lab.v2_job(V2Demand::new(DEBIAN).ends(Outcome::Hang))).collect();
+    lab.wait_for_all(&hung, JobStatus::Building).await;
+    lab.crash();
+    sleep(mins(180)).await;
+    lab.open().await;
+    let frozen = || lab.hatchery().view().overview.deletions.frozen;
+    wait_until("deletion is frozen", mins(10), || frozen().is_some()).await;
+    sleep(mins(20)).await;
+    assert_eq!(lab.own_vms().len(), 12);
+    let status = lab.hatchery().status();
+    let line = status.lines.iter().flatten().find(|line| line.component == "Deletion").unwrap();
+    let words = "12 of 12 VMs would go as expired within a minute, 5 may; \
+                 a person must approve them or have everything looked at anew";
+    assert!(line.value.contains(words), "{}", line.value);
+    let kept = lab
+        .hatchery()
+        .journal()
+        .find(&Query { verdict: Some(roost_fleet::Decided::Kept), ..Query::default() });
+    let frozen_ones = kept.iter().filter(|kept| kept.bound_by == Some("freeze")).count();
+    assert_eq!(frozen_ones, 12, "each says what holds it up");
+    let done = lab.hatchery().helm().resume_deletions("jo", Resume::Approve);
+    assert!(done.starts_with("12 VMs may be deleted: 12 of 12"), "{done}");
+    let names: Vec<String> = lab.own_names();
+    wait_until("they are gone", mins(15), || names.iter().all(|name| lab.vm_named(name).is_none()))
+        .await;
+    assert!(frozen().is_none());
+    for job in &hung {
+        lab.cds.stop_job(job);
+    }
+}

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use roost_cds::{JobId, JobStatus};
 use roost_cds_sim::V2Demand;
 use roost_clock::Clock as _;
-use roost_vcenter_sim::Power;
+use roost_vcenter_sim::{Action, Power, Rule};
 use roost_vim::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -210,4 +210,38 @@ async fn cds_can_read_our_spares_and_workers() {
         assert_eq!((note.provisioning, note.job_id.is_empty()), (is_spare, is_spare));
         assert!(is_spare || JobId::parse(&note.job_id) == Some(job.clone()));
     }
+}
+
+/// W20: CDS's hatchery reads the last 50 events. When its start is not among them the worker stays for ever.
+#[tokio::test(start_paused = true)]
+async fn a_start_is_found_behind_any_number_of_later_events() {
+    let mut before = Before::of(Setup::new("hv1")).await;
+    let name = "happy-hopper";
+    let note = u1(&before.lab, name, &json!({"provisioning": true}));
+    before.leaves(name, note, Power::On).await;
+    let moref = before.lab.vm_named(name).unwrap().moref;
+    for _ in 0..40 {
+        before.go.rename(&moref, "renamed-hopper").await.unwrap();
+        before.go.rename(&moref, name).await.unwrap();
+    }
+    before.lab.open().await;
+    wait_until("it never registered", mins(60), || before.lab.vm_named(name).is_none()).await;
+}
+
+/// W20: an error was taken for a VM without events.
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_events_cannot_be_read_stays_until_they_can() {
+    let mut before = Before::of(Setup::new("hv1")).await;
+    let name = "happy-hopper";
+    let note = u1(&before.lab, name, &json!({"provisioning": true}));
+    before.leaves(name, note, Power::On).await;
+    let faults = before.lab.vcenter.faults();
+    for method in ["QueryEvents", "CreateCollectorForEvents"] {
+        faults.add(Rule::new(method, Action::fault("RuntimeFault", "the database is away")));
+    }
+    before.lab.open().await;
+    sleep(mins(300)).await;
+    assert!(before.lab.vm_named(name).is_some());
+    before.lab.vcenter.faults().clear();
+    wait_until("it is too old", mins(30), || before.lab.vm_named(name).is_none()).await;
 }

@@ -280,3 +280,83 @@ async fn a_job_that_is_refused_as_it_is_does_not_count_as_waiting() {
     assert_eq!(gauge(&metrics, "roost_hatchery_waiting_jobs"), Some(0));
     assert_eq!(gauge(&metrics, "roost_hatchery_refused_jobs"), Some(1));
 }
+
+/// D39, D40, 6.5 and 7.7: names and labels as dashboards of CDS have them.
+#[tokio::test(start_paused = true)]
+async fn every_metric_of_cds_is_there_with_its_labels() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 1)).await;
+    wait_full(&lab).await;
+    let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(10)));
+    lab.wait_for(&job, JobStatus::Building).await;
+    sleep(mins(2)).await;
+    let metrics = lab.service.metrics();
+    let labels = r#"{service_name="hv1",service_type="hatchery"}"#;
+    let vsphere = [
+        "allocated_vcpus",
+        "allocated_memory_mb",
+        "allocated_disk_gb",
+        "vm_count",
+        "worker_vm_count",
+        "provisioned_vm_count",
+        "provision_ready_count",
+        "provision_starting_count",
+        "provision_dying_count",
+        "provision_inflight_count",
+        "template_vcpus",
+        "template_memory_mb",
+        "template_count",
+        "pool_total_vcpus",
+        "pool_total_memory_mb",
+        "pool_total_vm_count",
+        "resource_pool_cpu_max_mhz",
+        "resource_pool_cpu_usage_mhz",
+        "resource_pool_cpu_unreserved_mhz",
+        "resource_pool_memory_max_bytes",
+        "resource_pool_memory_usage_bytes",
+        "resource_pool_memory_unreserved_bytes",
+        "ip_used_count",
+        "ip_active_count",
+        "ip_reserved_count",
+        "ip_total_count",
+    ]
+    .map(|name| format!("vsphere_{name}"));
+    let framework = [
+        "jobs_count",
+        "jobs_websocket_count",
+        "jobs_processed_count",
+        "spawned_worker_count",
+        "spawning_worker_count",
+        "spawning_worker_errors_count",
+        "chan_v1_job_add_count",
+        "chan_v2_job_add_count",
+        "chan_worker_starter_job_pop",
+        "job_received_in_queue_polling_ws_v1_count",
+        "job_received_in_queue_polling_ws_v2_count",
+        "pending_workers",
+        "registering_workers",
+        "waiting_workers",
+        "checking_workers",
+        "building_workers",
+        "disabled_workers",
+    ]
+    .map(str::to_owned);
+    for name in vsphere.iter().chain(&framework) {
+        let series = format!("cds_hatchery_{name}{labels} ");
+        assert!(metrics.lines().any(|line| line.starts_with(&series)), "{series}\n{metrics}");
+    }
+    let worker = lab.vm_of(&job).unwrap().name;
+    for name in ["worker_vcpus", "worker_memory_mb", "worker_disk_gb"] {
+        let series = format!("cds_hatchery_vsphere_{name}{{");
+        let row = metrics.lines().find(|line| line.starts_with(&series) && line.contains(&*worker));
+        let row = row.unwrap_or_else(|| panic!("{name} of {worker}\n{metrics}"));
+        for label in [
+            "service_name=\"hv1\"",
+            "service_type=\"hatchery\"",
+            &format!("worker_name=\"{worker}\""),
+            "worker_model=\"debian12\"",
+        ] {
+            assert!(row.contains(label), "{label} in {row}");
+        }
+        assert_eq!(row.matches('=').count(), 4, "{row}");
+    }
+}

@@ -42,7 +42,7 @@ pub(crate) const RESOURCE_POOL: Key = Key::text(
 pub(crate) const CARD_NAME: Key = Key::text(
     "cardName",
     "e1000",
-    "Type of the network card: e1000, e1000e, vmxnet, vmxnet2, vmxnet3, pcnet32 or sriov",
+    "Checked and without effect, as in CDS: a clone has the template's type of network card. One of e1000, e1000e, vmxnet, vmxnet2, vmxnet3, pcnet32 and sriov",
 );
 pub(crate) const IPRANGE: Key = Key::text(
     "iprange",

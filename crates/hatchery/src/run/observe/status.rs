@@ -75,7 +75,12 @@ impl Nest {
             Some(secs) => format!(" (the oldest for {secs} s)"),
             None => String::new(),
         };
-        let words = format!("{} waiting{oldest}, {} starting", queue.waiting, queue.starting);
+        let refused = match queue.refused {
+            0 => String::new(),
+            number => format!(", {number} refused as they are"),
+        };
+        let words =
+            format!("{} waiting{oldest}, {} starting{refused}", queue.waiting, queue.starting);
         (Level::Ok, "Jobs", words)
     }
 

@@ -1,0 +1,111 @@
+//! What a person may say to a running hatchery, and what it does then.
+
+use roost_cds::JobStatus;
+use roost_cds_sim::V2Demand;
+use roost_fleet::{Decided, Query, Resume};
+use roost_vcenter_sim::GuestBehaviour;
+use tokio::time::sleep;
+
+use crate::lab::{DEBIAN, Lab, Setup, UBUNTU, WorldOptions, mins, secs, wait_until};
+
+const WHO: &str = "jo";
+
+fn said(lab: &Lab) -> Vec<String> {
+    let query = Query { verdict: Some(Decided::Steered), ..Query::default() };
+    lab.hatchery().journal().find(&query).iter().map(|found| found.reason.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_lets_what_is_under_way_go_on_and_begins_nothing() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 1)).await;
+    lab.wait_for_spares(1).await;
+    let first = lab.v2_job(V2Demand::new(UBUNTU).takes(mins(3)));
+    wait_until("it is taken", mins(1), || lab.status(&first) != JobStatus::Waiting).await;
+    let helm = lab.hatchery().helm();
+    helm.pause(WHO);
+    let second = lab.job();
+    wait_until("it knows why", mins(1), || lab.bound_by(&second) == Some("paused")).await;
+    assert!(lab.verdict(&second).unwrap().reason.contains(WHO));
+    lab.wait_for(&first, JobStatus::Success).await;
+    sleep(mins(10)).await;
+    assert_eq!(lab.status(&second), JobStatus::Waiting);
+    assert_eq!(helm.workers_left(), 0);
+    helm.resume(WHO);
+    lab.wait_for(&second, JobStatus::Success).await;
+    assert_eq!(said(&lab).len(), 2, "{:?}", said(&lab));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_says_how_many_are_left_and_they_end() {
+    let lab = Lab::new().await;
+    let jobs = lab.jobs(2);
+    lab.wait_for_all(&jobs, JobStatus::Building).await;
+    let helm = lab.hatchery().helm();
+    assert_eq!(helm.drain(WHO), "no new workers; 2 are left to end");
+    let later = lab.job();
+    wait_until("all have ended", mins(20), || helm.workers_left() == 0).await;
+    assert_eq!(lab.status(&later), JobStatus::Waiting);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_can_freeze_deletion_and_let_it_go_on() {
+    let lab = Lab::new().await;
+    let helm = lab.hatchery().helm();
+    helm.freeze_deletions(WHO);
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    sleep(mins(30)).await;
+    assert_eq!(lab.own_vms().len(), 1, "it has served, and stays");
+    assert_eq!(helm.resume_deletions(WHO, Resume::StartOver), "deleting is resumed");
+    lab.wait_until_clean(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_vm_is_deleted_on_a_persons_word_and_no_other_ones() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 1)).await;
+    lab.wait_for_spares(1).await;
+    let spare = lab.ready_spares().remove(0);
+    let helm = lab.hatchery().helm();
+    let stranger = &lab.strangers[0].name;
+    assert!(helm.delete_vm(WHO, stranger).await.is_err());
+    assert!(helm.delete_vm(WHO, "debian12").await.is_err());
+    assert!(helm.delete_vm(WHO, "nobody").await.is_err());
+    helm.delete_vm(WHO, &spare.name).await.unwrap();
+    wait_until("it is gone", mins(5), || {
+        lab.vcenter.glance().iter().all(|vm| vm.moref != spare.moref)
+    })
+    .await;
+    lab.wait_for_spares(1).await;
+    assert_eq!(said(&lab).len(), 4, "what was refused is recorded too: {:?}", said(&lab));
+    lab.truth.others_are_untouched(&lab);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_backs_off_is_tried_at_once_when_a_person_says_so() {
+    let mut lab = Lab::closed(WorldOptions::default(), Setup::new("hv1").pool("debian12", 1));
+    let broken = GuestBehaviour { starts_tools: false, ..GuestBehaviour::default() };
+    lab.vcenter.set_guest_behaviour("debian12", broken).unwrap();
+    lab.open().await;
+    sleep(mins(60)).await;
+    lab.vcenter.set_guest_behaviour("debian12", GuestBehaviour::default()).unwrap();
+    let clones = lab.calls_of("CloneVM_Task");
+    let helm = lab.hatchery().helm();
+    assert!(helm.refill(WHO, "debian11").is_err());
+    helm.refill(WHO, "debian12").unwrap();
+    wait_until("it is tried", secs(3), || lab.calls_of("CloneVM_Task") > clones).await;
+    lab.wait_for_spares(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_had_its_attempts_gets_another_when_a_person_says_so() {
+    let lab = Lab::of(Setup::new("hv1").provision("maxAttemptsNumberBeforeFailure", 1)).await;
+    let full = roost_vcenter_sim::Action::fail_task("NoDiskSpace", "the datastore is full");
+    let rule = lab.vcenter.faults().add(roost_vcenter_sim::Rule::new("CloneVM_Task", full));
+    let job = lab.v2_job(V2Demand::new(DEBIAN));
+    wait_until("it has had enough", mins(30), || lab.bound_by(&job) == Some("attempts")).await;
+    assert!(lab.vcenter.faults().remove(rule));
+    let helm = lab.hatchery().helm();
+    assert!(helm.recheck(WHO, "no job").is_err());
+    helm.recheck(WHO, &job.to_string()).unwrap();
+    lab.wait_for(&job, JobStatus::Success).await;
+}
