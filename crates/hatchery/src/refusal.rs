@@ -221,7 +221,7 @@ mod tests {
             gate.to_string(),
             r#"no-template: there is no template "debian12" in the datacenter"#
         );
-        assert_eq!(refusal.decided(), Decided::Deferred, "somebody may put it there");
+        assert_eq!(refusal.decided(), Decided::Refused, "only a person can put it there");
         assert_eq!(Refusal::NoRegion.decided(), Decided::Skipped);
     }
 }

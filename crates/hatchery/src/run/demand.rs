@@ -109,7 +109,7 @@ async fn ask(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId) {
                 Protocol::V1 => Counted::V1JobsQueued,
                 Protocol::V2 => Counted::V2JobsQueued,
             });
-            desk.jobs.answered(id, candidate);
+            desk.jobs.answered(id, candidate, nest.now());
             drop(desk);
             nest.signals.plan.notify_one();
         }

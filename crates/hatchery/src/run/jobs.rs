@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use roost_cds::{JobId, Protocol};
 
 use crate::job::Job;
-use crate::plan::Candidate;
+use crate::plan::{Candidate, Choice};
 use crate::time::elapsed;
 
 /// A job that two polls in a row did not list waits no more.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(45);
+/// A model that could not be used is asked for again after this long: somebody may have corrected it.
+const ASKED_ANEW_AFTER: Duration = Duration::from_mins(1);
 /// Beyond it the newest are left to later polls.
 const MOST_JOBS: usize = 10_000;
 /// Jobs that got a worker, for those who ask later.
@@ -39,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) state: State,
     /// When it was last named by the queue.
     heard: Timestamp,
+    /// When CDS last said what it is.
+    answered: Option<Timestamp>,
     /// Not before this time; after a failure of ours.
     pub(crate) not_before: Option<Timestamp>,
 }
@@ -57,18 +61,32 @@ pub(crate) enum State {
     },
 }
 
+impl Entry {
+    fn named(now: Timestamp) -> Self {
+        Self { state: State::Named, heard: now, answered: None, not_before: None }
+    }
+
+    fn is_worth_asking_again(&self, now: Timestamp) -> bool {
+        let State::Waiting(candidate) = &self.state else { return false };
+        matches!(candidate.model, Choice::Refused(_))
+            && self.answered.is_none_or(|at| elapsed(at, now) >= ASKED_ANEW_AFTER)
+    }
+}
+
 impl Jobs {
     /// Notes that the queue named a job. Returns whether somebody should ask what it is.
     pub(crate) fn heard(&mut self, id: &JobId, now: Timestamp) -> bool {
         if let Some(entry) = self.known.get_mut(id) {
             entry.heard = now;
+            if entry.is_worth_asking_again(now) {
+                entry.state = State::Named;
+            }
             return matches!(entry.state, State::Named);
         }
         if self.known.len() >= MOST_JOBS {
             return false;
         }
-        let entry = Entry { state: State::Named, heard: now, not_before: None };
-        self.known.insert(id.clone(), entry);
+        self.known.insert(id.clone(), Entry::named(now));
         true
     }
 
@@ -97,16 +115,16 @@ impl Jobs {
         let is_under_way =
             |entry: &Entry| matches!(entry.state, State::Asked | State::Starting { .. });
         if self.known.get(id).is_none_or(|entry| !is_under_way(entry)) {
-            self.known
-                .insert(id.clone(), Entry { state: State::Named, heard: now, not_before: None });
+            self.known.insert(id.clone(), Entry::named(now));
         }
     }
 
-    pub(crate) fn answered(&mut self, id: &JobId, candidate: Candidate) {
+    pub(crate) fn answered(&mut self, id: &JobId, candidate: Candidate, now: Timestamp) {
         if let Some(entry) = self.known.get_mut(id)
             && matches!(entry.state, State::Asked)
         {
             entry.state = State::Waiting(Arc::new(candidate));
+            entry.answered = Some(now);
         }
     }
 
@@ -208,7 +226,6 @@ impl Jobs {
 mod tests {
     use super::*;
     use crate::job::ModelRequest;
-    use crate::plan::Choice;
 
     fn at(secs: i64) -> Timestamp {
         Timestamp::from_second(1_700_000_000 + secs).unwrap()
@@ -233,7 +250,7 @@ mod tests {
         let id = JobId::V1(id);
         assert!(jobs.heard(&id, at(0)) && jobs.ask(&id));
         let JobId::V1(number) = id else { unreachable!() };
-        jobs.answered(&id, candidate(number, project));
+        jobs.answered(&id, candidate(number, project), at(0));
     }
 
     fn turns(jobs: &Jobs, now: Timestamp) -> Vec<i64> {

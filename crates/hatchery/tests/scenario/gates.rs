@@ -54,6 +54,17 @@ async fn a_model_of_another_type_is_not_ours() {
     assert!(why.contains("is of type \"docker\", not vsphere"), "{why}");
     assert_eq!(lab.verdict(&job).unwrap().verdict, Decided::Skipped);
     assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
+    as_code(&lab, "container", "vsphere", "debian12");
+    lab.wait_for(&job, JobStatus::Success).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_v2_token_models_as_code_cannot_be_read() {
+    let lab = Lab::of(Setup::new("hv1").only_v1()).await;
+    let job = lab.v1_job(V1Demand::new().model(DEBIAN));
+    let why = wait_bound(&lab, &job, "no-v2-token").await;
+    assert!(why.contains(DEBIAN), "{why}");
+    assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
 }
 
 /// D8: also for a job without requirements of its own.

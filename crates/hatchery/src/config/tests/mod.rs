@@ -2,6 +2,7 @@
 
 mod problems;
 mod secrets;
+mod shared_file;
 mod values;
 mod whole;
 
