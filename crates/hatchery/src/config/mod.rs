@@ -38,6 +38,7 @@ pub use sizing::{DefaultModel, Provisioning, ResourceLimits, SpareKind, SpareMod
 pub use source::{SecretError, SecretSource, Surroundings, SystemSurroundings};
 pub use vsphere::{CardType, Lifetimes, Place, Vcenter};
 
+use roost_cds::Secret;
 use roost_fleet::{AddressPlan, Limit, Limits, Reserve};
 
 use self::problem::Problems;
@@ -100,6 +101,18 @@ impl Listen {
             Table::parse(text, &problems).and_then(|file| section(&file, surroundings, &problems));
         let listen = section.map(|section| common::listen(&Reader::root(&section, &problems)));
         Ok(problems.settle(listen)?.0)
+    }
+
+    /// The token that opens what a hatchery serves, if its file gives one and whoever asks may read it.
+    pub fn token(text: &str, surroundings: &dyn Surroundings) -> Result<Option<Secret>, Invalid> {
+        let problems = Problems::default();
+        let section =
+            Table::parse(text, &problems).and_then(|file| section(&file, surroundings, &problems));
+        let token = section.map(|section| {
+            let reader = Reader::root(&section, &problems);
+            reader.secret(&keys::common::HTTP_TOKEN, surroundings).map(|(_, token)| token)
+        });
+        Ok(problems.settle(token)?.0)
     }
 }
 
