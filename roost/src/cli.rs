@@ -10,6 +10,8 @@ use clap_complete::Shell;
 pub(crate) use self::demo::{Demo, Speed};
 pub(crate) use self::sim_cds::SimCds;
 use crate::ask::Ask;
+use crate::tell::Tell;
+use crate::top::Top;
 
 /// Turns demand into virtual machines.
 #[derive(Debug, Parser)]
@@ -56,6 +58,13 @@ pub(crate) enum Command {
     },
     #[command(flatten)]
     Ask(Ask),
+    /// Watch a running service in the terminal, and steer it
+    ///
+    /// Queue, workers by phase, pools, capacity, jobs, VMs and decisions, as they change. Arrows and Tab move, Enter opens a job or a VM
+    /// with its explanation, / filters, ? lists all keys. Actions need the service's token and are asked for twice.
+    Top(Box<Top>),
+    #[command(flatten)]
+    Tell(Tell),
     /// Serve an embedded stand-in for a server that you do not have
     Sim {
         #[command(subcommand)]

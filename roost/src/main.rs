@@ -14,7 +14,9 @@ mod serve;
 mod sim_cds;
 mod sim_vcenter;
 mod telemetry;
+mod tell;
 mod terminal;
+mod top;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
     // Before anything else can ask for TLS: one crypto provider for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // A service logs as its file says, a demo by where it is shown.
-    if !matches!(args.command, Command::Run { .. } | Command::Demo(_)) {
+    if !matches!(args.command, Command::Run { .. } | Command::Demo(_) | Command::Top(_)) {
         telemetry::init();
     }
     match run(args) {
@@ -45,6 +47,8 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Check { config } => config::check(&config)?,
         Command::Ask(ask) => ask::run(ask).await?,
+        Command::Tell(tell) => tell::run(tell).await?,
+        Command::Top(top) => top::run(*top).await?,
         Command::Completions { shell } => completions::print(shell),
         Command::Config { action: ConfigAction::New } => config::print_sample(),
         Command::Demo(args) => return demo::run(args).await,

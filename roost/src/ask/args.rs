@@ -1,54 +1,201 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use roost_console::views::DecisionQuery;
+use roost_console::views::{
+    DecisionQuery, DecisionView, JobState, JobView, PoolView, SubjectKind, VmKind, VmView,
+};
+
+use super::pick::SortBy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ask {
     /// Show what a running service does, and what binds it
-    Status(Asking),
+    Status(Box<Asking>),
     /// List the jobs that a running service knows, those that wait first
-    Jobs(Asking),
+    Jobs(Box<Jobs>),
     /// List the VMs of a running service
-    Vms(Asking),
+    Vms(Box<Vms>),
     /// List the warm pools of a running service
-    Pools(Asking),
+    Pools(Box<Pools>),
     /// List what a running service decided, newest last
     Decisions(Box<Decisions>),
-    /// Explain why a job waits or what became of it
+    /// Explain why a job waits or what became of it, or why a VM is as it is
     Explain(Box<Explain>),
 }
 
 impl Ask {
     pub(super) fn asking(&self) -> &Asking {
         match self {
-            Self::Status(asking) | Self::Jobs(asking) | Self::Vms(asking) | Self::Pools(asking) => {
-                asking
-            }
+            Self::Status(asking) => asking,
+            Self::Jobs(jobs) => &jobs.asking,
+            Self::Vms(vms) => &vms.asking,
+            Self::Pools(pools) => &pools.asking,
             Self::Decisions(decisions) => &decisions.asking,
             Self::Explain(explain) => &explain.asking,
         }
     }
 }
 
-/// Whom to ask, and how to print it.
+/// Where a running service is, and what opens it.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Asking {
+pub(crate) struct Reach {
     /// Where the service is [env: ROOST_URL] [default: http://127.0.0.1:8086]
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub(super) url: Option<String>,
 
-    /// Ask the service of this configuration file; only its http section is read
+    /// Talk to the service of this configuration file; only its http section is read
     #[arg(short, long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
-    /// File with the bearer token that a service on another machine wants [env: ROOST_TOKEN holds the token itself]
+    /// File with the bearer token: for actions, and for a service on another machine [default: the one that the file of -c gives] [env: ROOST_TOKEN holds the token itself]
     #[arg(long, value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
+}
+
+/// Whom to ask, and how to print it.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Asking {
+    #[command(flatten)]
+    pub(super) reach: Reach,
 
     /// Print all that the service says, as JSON
     #[arg(long)]
     pub(super) json: bool,
+
+    /// Ask again every so many seconds (2 if none are given) until Ctrl-C; with --json a document per line
+    #[arg(short, long, value_name = "SECS", num_args = 0..=1, default_missing_value = "2", value_parser = interval)]
+    pub(super) watch: Option<Duration>,
+}
+
+/// Which rows of a table, and in which order.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Picking {
+    /// Sort by a column, such as `model`; `model:desc` is the other way round
+    #[arg(long, value_name = "COLUMN[:desc]")]
+    pub(super) sort: Option<SortBy>,
+
+    /// Only rows in which each of these words stands somewhere; small and capital letters are the same
+    #[arg(long, value_name = "TEXT")]
+    pub(super) filter: Option<String>,
+}
+
+pub(super) const JOB_STATES: [JobState; 4] =
+    [JobState::Waiting, JobState::Starting, JobState::Running, JobState::Ended];
+
+pub(super) const VM_KINDS: [VmKind; 6] = [
+    VmKind::Worker,
+    VmKind::Spare,
+    VmKind::Registering,
+    VmKind::Building,
+    VmKind::Template,
+    VmKind::Leaving,
+];
+
+pub(super) const SUBJECT_KINDS: [SubjectKind; 4] =
+    [SubjectKind::Job, SubjectKind::Vm, SubjectKind::Pool, SubjectKind::Service];
+
+/// The words of a closed set, of which several may be given.
+fn one_of<const N: usize>(words: [&'static str; N]) -> PossibleValuesParser {
+    PossibleValuesParser::new(words)
+}
+
+fn has(wanted: &[String], word: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|wanted| wanted == word)
+}
+
+/// Names are long, so a part of one will do.
+fn names(wanted: Option<&String>, names: &[Option<&String>]) -> bool {
+    wanted.is_none_or(|wanted| {
+        let wanted = wanted.to_lowercase();
+        names.iter().flatten().any(|name| name.to_lowercase().contains(&wanted))
+    })
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Jobs {
+    /// Only jobs in this state; several with commas between them
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = one_of(JOB_STATES.map(JobState::as_str)))]
+    pub(super) state: Vec<String>,
+
+    /// Only jobs of this worker model; a part of its name will do
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Only jobs on which the last word is this, such as deferred or refused
+    #[arg(long, value_name = "WORD", value_delimiter = ',')]
+    pub(super) verdict: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) picking: Picking,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+impl Jobs {
+    pub(super) fn wants(&self, job: &JobView) -> bool {
+        let verdict = job.verdict.as_ref().map_or("", |verdict| &verdict.verdict);
+        has(&self.state, job.state.as_str())
+            && has(&self.verdict, verdict)
+            && names(self.model.as_ref(), &[job.model.as_ref()])
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Vms {
+    /// Only VMs of this kind; several with commas between them
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = one_of(VM_KINDS.map(VmKind::as_str)))]
+    pub(super) kind: Vec<String>,
+
+    /// Only VMs of this worker model or template; a part of its name will do
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Only VMs that are in this phase, such as booting; a part of the word will do
+    #[arg(long, value_name = "PHASE")]
+    pub(super) phase: Option<String>,
+
+    /// Only VMs with this power state
+    #[arg(long, value_name = "POWER", value_parser = one_of(["on", "off", "suspended"]))]
+    pub(super) power: Option<String>,
+
+    #[command(flatten)]
+    pub(super) picking: Picking,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+impl Vms {
+    pub(super) fn wants(&self, vm: &VmView) -> bool {
+        has(&self.kind, vm.kind.as_str())
+            && self.power.as_ref().is_none_or(|power| *power == vm.power)
+            && names(self.model.as_ref(), &[vm.model.as_ref(), vm.template.as_ref()])
+            && names(self.phase.as_ref(), &[vm.phase.as_ref().or(vm.worker_status.as_ref())])
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Pools {
+    /// Only pools of this worker model or template; a part of its name will do
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+
+    /// Only pools with fewer spares than they should have
+    #[arg(long)]
+    pub(super) short: bool,
+
+    #[command(flatten)]
+    pub(super) picking: Picking,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+impl Pools {
+    pub(super) fn wants(&self, pool: &PoolView) -> bool {
+        (!self.short || pool.ready < pool.wanted)
+            && names(self.model.as_ref(), &[Some(&pool.model), pool.template.as_ref()])
+    }
 }
 
 #[derive(Debug, Args)]
@@ -57,7 +204,11 @@ pub(crate) struct Decisions {
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
 
-    /// Only those that came out so, such as deferred, refused or deleted
+    /// Only those on this kind of thing; several with commas between them
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = one_of(SUBJECT_KINDS.map(SubjectKind::as_str)))]
+    pub(super) kind: Vec<String>,
+
+    /// Only those that came out so, such as deferred, refused or deleted; steered is what persons did
     #[arg(long, value_name = "WORD")]
     verdict: Option<String>,
 
@@ -69,10 +220,12 @@ pub(crate) struct Decisions {
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
 
-    /// The newest so many
+    /// The newest so many, before --kind and --filter
     #[arg(short = 'n', long, default_value_t = 50, value_name = "N")]
     limit: usize,
 
+    #[command(flatten)]
+    pub(super) picking: Picking,
     #[command(flatten)]
     asking: Asking,
 }
@@ -87,13 +240,28 @@ impl Decisions {
             limit: Some(self.limit),
         }
     }
+
+    pub(super) fn wants(&self, decision: &DecisionView) -> bool {
+        has(&self.kind, decision.subject_kind.as_str())
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// The job's id
-    pub(super) job: String,
+    /// The job's id, or a VM's name or id
+    #[arg(value_name = "JOB|VM")]
+    pub(super) subject: String,
 
     #[command(flatten)]
     asking: Asking,
+}
+
+/// Seconds from one look to the next.
+fn interval(text: &str) -> Result<Duration, String> {
+    let secs: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if (0.2..=86_400.0).contains(&secs) {
+        Ok(Duration::from_secs_f64(secs))
+    } else {
+        Err("not from 0.2 to 86400 seconds".to_owned())
+    }
 }

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::redirect::Policy;
-use reqwest::{StatusCode, Url};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use roost_cds::Secret;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,9 +14,14 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A service answers from memory.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
+/// A service says something every quarter of a minute, if only that it is there.
+const SILENT_FOR: Duration = Duration::from_secs(40);
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
 /// Why there is nothing to print.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AskError {
+pub(crate) enum AskError {
     #[error("setting up HTTP")]
     Setup { source: reqwest::Error },
     #[error(
@@ -26,6 +32,11 @@ pub(super) enum AskError {
     CutShort { url: Url, source: reqwest::Error },
     #[error("{url}: {words} (--token-file or ROOST_TOKEN)")]
     Denied { url: Url, words: String },
+    #[error(
+        "an action needs the service's token: give it with --token-file FILE, in ROOST_TOKEN, or with -c FILE that has http.token{}",
+        trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default()
+    )]
+    NoToken { trouble: Option<String> },
     /// What the service says about it stands alone: `job 42 is not known`.
     #[error("{words}")]
     Refused { words: String },
@@ -35,11 +46,14 @@ pub(super) enum AskError {
     Unreadable { source: serde_json::Error },
 }
 
-#[derive(Debug)]
-pub(super) struct Client {
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
     http: reqwest::Client,
+    /// Without a bound on how long an answer may be.
+    streams: reqwest::Client,
     base: Url,
     token: Option<Secret>,
+    token_trouble: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -49,55 +63,108 @@ struct Fault {
 
 impl Client {
     pub(super) fn new(target: Target) -> Result<Self, AskError> {
-        let http = reqwest::Client::builder()
-            .http1_only()
-            // A token must not follow to where somebody else points.
-            .redirect(Policy::none())
-            // It is on this machine, or near.
-            .no_proxy()
-            .connect_timeout(CONNECT_WITHIN)
-            .timeout(ANSWER_WITHIN)
-            .build()
-            .map_err(|source| AskError::Setup { source })?;
-        Ok(Self { http, base: target.url, token: target.token })
+        let basis = || {
+            reqwest::Client::builder()
+                .http1_only()
+                // A token must not follow to where somebody else points.
+                .redirect(Policy::none())
+                // It is on this machine, or near.
+                .no_proxy()
+                .connect_timeout(CONNECT_WITHIN)
+        };
+        let setup = |source| AskError::Setup { source };
+        let Target { url: base, token, token_trouble } = target;
+        Ok(Self {
+            http: basis().timeout(ANSWER_WITHIN).build().map_err(setup)?,
+            streams: basis().read_timeout(SILENT_FOR).build().map_err(setup)?,
+            base,
+            token,
+            token_trouble,
+        })
+    }
+
+    pub(crate) fn url(&self) -> &Url {
+        &self.base
+    }
+
+    /// Whether there is a token, so that actions may be asked for; else how to give one.
+    pub(crate) fn may_act(&self) -> Result<(), AskError> {
+        match self.token {
+            Some(_) => Ok(()),
+            None => Err(AskError::NoToken { trouble: self.token_trouble.clone() }),
+        }
     }
 
     /// What is at `/api/v1` and the parts of a path below it, which may hold any text.
-    pub(super) async fn get(
+    pub(crate) async fn get(
         &self,
         path: &[&str],
         query: &[(&'static str, String)],
     ) -> Result<Value, AskError> {
-        let url = self.url(path, query);
-        let mut request = self.http.get(url.clone());
+        let url = self.place(path, query);
+        self.read_whole(&url, self.http.get(url.clone())).await
+    }
+
+    /// Tells the service to do something.
+    pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, AskError> {
+        self.may_act()?;
+        let url = self.place(path, &[]);
+        let request = self.http.post(url.clone()).body(body.to_string());
+        self.read_whole(&url, request).await
+    }
+
+    /// Listens to what happens, from the decision after `seen` on.
+    pub(crate) async fn listen(&self, seen: Option<u64>) -> Result<Listening, AskError> {
+        let url = self.place(&["events"], &[]);
+        let mut request = self.streams.get(url.clone()).header(ACCEPT, "text/event-stream");
+        if let Some(seen) = seen {
+            request = request.header(LAST_EVENT_ID, seen.to_string());
+        }
+        let answer = self.send(request).await?;
+        if answer.status().is_success() {
+            return Ok(Listening { answer, url: self.base.clone() });
+        }
+        Err(self.fault(&url, answer).await)
+    }
+
+    async fn send(&self, mut request: RequestBuilder) -> Result<Response, AskError> {
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }
-        let unreachable = |source: reqwest::Error| AskError::Unreachable {
+        request.send().await.map_err(|source| AskError::Unreachable {
             url: self.base.clone(),
             source: source.without_url(),
-        };
-        let answer = request.send().await.map_err(unreachable)?;
+        })
+    }
+
+    async fn read_whole(&self, url: &Url, request: RequestBuilder) -> Result<Value, AskError> {
+        let answer = self.send(request).await?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(|source| AskError::CutShort {
-            url: self.base.clone(),
-            source: source.without_url(),
-        })?;
-        if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|_| AskError::Foreign { url, status });
+        if !status.is_success() {
+            return Err(self.fault(url, answer).await);
         }
-        let Ok(Fault { error: words }) = serde_json::from_slice(&body) else {
-            return Err(AskError::Foreign { url, status });
+        let body = answer.bytes().await.map_err(|source| cut_short(&self.base, source))?;
+        serde_json::from_slice(&body).map_err(|_| AskError::Foreign { url: url.clone(), status })
+    }
+
+    async fn fault(&self, url: &Url, answer: Response) -> AskError {
+        let status = answer.status();
+        let body = match answer.bytes().await {
+            Ok(body) => body,
+            Err(source) => return cut_short(&self.base, source),
         };
-        Err(match status {
+        let Ok(Fault { error: words }) = serde_json::from_slice(&body) else {
+            return AskError::Foreign { url: url.clone(), status };
+        };
+        match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 AskError::Denied { url: self.base.clone(), words }
             }
             _ => AskError::Refused { words },
-        })
+        }
     }
 
-    fn url(&self, path: &[&str], query: &[(&'static str, String)]) -> Url {
+    fn place(&self, path: &[&str], query: &[(&'static str, String)]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut parts) = url.path_segments_mut() {
             parts.pop_if_empty().extend(["api", "v1"]).extend(path);
@@ -106,6 +173,25 @@ impl Client {
             url.query_pairs_mut().extend_pairs(query);
         }
         url
+    }
+}
+
+fn cut_short(url: &Url, source: reqwest::Error) -> AskError {
+    AskError::CutShort { url: url.clone(), source: source.without_url() }
+}
+
+/// An answer that goes on.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    answer: Response,
+    url: Url,
+}
+
+impl Listening {
+    /// The next piece of it, cut anywhere; `None` when the service has ended it.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, AskError> {
+        let piece = self.answer.chunk().await.map_err(|source| cut_short(&self.url, source))?;
+        Ok(piece.map(Into::into))
     }
 }
 
@@ -121,8 +207,9 @@ mod tests {
             ("http://h:1/below/", vec!["vms"], "http://h:1/below/api/v1/vms"),
         ] {
             let _ = rustls::crypto::ring::default_provider().install_default();
-            let target = Target { url: base.parse().unwrap(), token: None };
-            assert_eq!(Client::new(target).unwrap().url(&path, &[]).as_str(), url);
+            let url_of = base.parse().unwrap();
+            let target = Target { url: url_of, token: None, token_trouble: None };
+            assert_eq!(Client::new(target).unwrap().place(&path, &[]).as_str(), url);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::words::{or_dash, since, span};
 /// How many of the earlier decisions are shown; `roost decisions --subject` has all.
 const EARLIER: usize = 5;
 
-pub(super) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -> Vec<String> {
+pub(crate) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -> Vec<String> {
     let mut lines = vec![headline(&detail.job)];
     lines.extend(facts(&detail.job));
     let decisions = detail.decisions.as_slice();
@@ -109,7 +109,7 @@ fn meaning(verdict: &str) -> &'static str {
     }
 }
 
-fn gates(gates: &[GateView], width: Option<usize>) -> Vec<String> {
+pub(crate) fn gates(gates: &[GateView], width: Option<usize>) -> Vec<String> {
     let mut table = Table::new([
         left("GATE"),
         left("PASS"),
@@ -132,7 +132,11 @@ fn gates(gates: &[GateView], width: Option<usize>) -> Vec<String> {
     table.render(width)
 }
 
-fn history(decisions: &[DecisionView], now: Timestamp, width: Option<usize>) -> Vec<String> {
+pub(super) fn history(
+    decisions: &[DecisionView],
+    now: Timestamp,
+    width: Option<usize>,
+) -> Vec<String> {
     let mut table = Table::new([
         right("AGE"),
         left("VERDICT"),
@@ -152,7 +156,7 @@ fn history(decisions: &[DecisionView], now: Timestamp, width: Option<usize>) -> 
     table.render(width)
 }
 
-fn machine(vm: &VmView) -> String {
+pub(super) fn machine(vm: &VmView) -> String {
     let mut words = format!("VM {} ({}), powered {}", vm.name, vm.id, vm.power);
     for more in [&vm.phase, &vm.address, &vm.fate].into_iter().flatten() {
         words.push_str(", ");

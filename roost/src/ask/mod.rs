@@ -5,73 +5,176 @@ mod client;
 mod decisions;
 mod explain;
 mod jobs;
+mod pick;
 mod pools;
 mod status;
 mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod vm;
 mod vms;
+mod watch;
 mod waterfall;
 mod words;
 
 use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Context as _;
-use roost_console::views::{DecisionQuery, JobDetail, Overview};
+use jiff::Timestamp;
+use roost_console::views::{
+    DecisionQuery, DecisionView, JobDetail, JobView, Overview, PoolView, VmDetail, VmView,
+};
 use roost_hatchery::config::SystemSurroundings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use self::args::Ask;
-pub(crate) use self::words::clean;
+pub(crate) use self::args::{Ask, Reach};
+pub(crate) use self::client::{AskError, Client};
+pub(crate) use self::explain::{gates, render as explain_job};
+pub(crate) use self::vm::render as explain_vm;
+#[cfg(test)]
+pub(crate) use self::words::is_unsafe;
+pub(crate) use self::words::{clean, memory, span};
 
-use self::client::{AskError, Client};
+use self::args::{Asking, Decisions, Picking};
+use self::pick::{Row, table};
 use self::target::Target;
 use crate::output::say;
 
 pub(crate) async fn run(ask: Ask) -> anyhow::Result<()> {
-    let target = Target::find(ask.asking(), &SystemSurroundings)?;
-    let client = Client::new(target)?;
-    let answer = client.get(&path(&ask), &query(&ask)).await?;
-    if ask.asking().json {
-        let mut text = serde_json::to_string_pretty(&answer).context("writing JSON")?;
-        text.push('\n');
-        say(&text);
-        return Ok(());
+    check(&ask)?;
+    let client = Client::find(&ask.asking().reach)?;
+    if let Some(every) = ask.asking().watch {
+        return watch::run(every, async || answer(&ask, &client).await).await;
     }
-    let width = width();
-    let now = async || client.get(&["overview"], &[]).await.and_then(read::<Overview>);
-    let lines = match ask {
-        Ask::Status(_) => status::render(&read(answer)?, width),
-        Ask::Jobs(_) => jobs::render(read(answer)?, width),
-        Ask::Vms(_) => vms::render(read(answer)?, now().await?.now, width),
-        Ask::Pools(_) => pools::render(read(answer)?, width),
-        Ask::Decisions(_) => decisions::render(&read::<Vec<_>>(answer)?, now().await?.now, width),
-        Ask::Explain(_) => explain::render(&read::<JobDetail>(answer)?, now().await?.now, width),
-    };
-    say(&words::page(&lines));
+    match answer(&ask, &client).await? {
+        Answer::Json(json) => {
+            let text = serde_json::to_string_pretty(&json).context("writing JSON")?;
+            say(&format!("{text}\n"));
+        }
+        Answer::Page(lines) => say(&words::page(&lines)),
+    }
     Ok(())
+}
+
+impl Client {
+    /// Of the service that the command line and the surroundings name.
+    pub(crate) fn find(reach: &Reach) -> anyhow::Result<Self> {
+        Ok(Self::new(Target::find(reach, &SystemSurroundings)?)?)
+    }
+
+    /// What is there, read.
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&'static str, String)],
+    ) -> Result<T, AskError> {
+        read(self.get(path, query).await?)
+    }
+}
+
+/// What a service said, as it was asked for.
+#[derive(Debug)]
+enum Answer {
+    Json(Value),
+    Page(Vec<String>),
+}
+
+/// What can be seen to be wrong before anybody is asked.
+fn check(ask: &Ask) -> Result<(), pick::NoSuchColumn> {
+    match ask {
+        Ask::Jobs(jobs) => jobs.picking.check::<JobView, _>(),
+        Ask::Vms(vms) => vms.picking.check::<VmView, _>(),
+        Ask::Pools(pools) => pools.picking.check::<PoolView, _>(),
+        Ask::Decisions(decisions) => decisions.picking.check::<DecisionView, _>(),
+        Ask::Status(_) | Ask::Explain(_) => Ok(()),
+    }
+}
+
+async fn answer(ask: &Ask, client: &Client) -> Result<Answer, AskError> {
+    let asking = ask.asking();
+    match ask {
+        Ask::Status(_) => {
+            let overview = client.get(&["overview"], &[]).await?;
+            if asking.json {
+                return Ok(Answer::Json(overview));
+            }
+            let steering = client.read(&["steering"], &[]).await?;
+            Ok(Answer::Page(status::render(&read(overview)?, &steering, width())))
+        }
+        Ask::Jobs(args) => {
+            let rows = client.get(&["jobs"], &[]).await?;
+            list(client, rows, asking, &args.picking, |job: &JobView| args.wants(job)).await
+        }
+        Ask::Vms(args) => {
+            let rows = client.get(&["vms"], &[]).await?;
+            list(client, rows, asking, &args.picking, |vm: &VmView| args.wants(vm)).await
+        }
+        Ask::Pools(args) => {
+            let rows = client.get(&["pools"], &[]).await?;
+            list(client, rows, asking, &args.picking, |pool: &PoolView| args.wants(pool)).await
+        }
+        Ask::Decisions(args) => {
+            let rows = client.get(&["decisions"], &query(args)).await?;
+            let wants = |decision: &DecisionView| args.wants(decision);
+            list(client, rows, asking, &args.picking, wants).await
+        }
+        Ask::Explain(args) => explain(client, &args.subject, asking).await,
+    }
+}
+
+/// Of all that the service has, the rows that are wanted in the order that is wanted.
+async fn list<T: Row<N>, const N: usize>(
+    client: &Client,
+    answer: Value,
+    asking: &Asking,
+    picking: &Picking,
+    wants: impl Fn(&T) -> bool,
+) -> Result<Answer, AskError> {
+    let mut rows = pick::read::<T>(answer)?;
+    let now = if T::IS_TIMED && (!asking.json || picking.looks_at_cells()) {
+        client.read::<Overview>(&["overview"], &[]).await?.now
+    } else {
+        Timestamp::UNIX_EPOCH
+    };
+    if !asking.json {
+        rows.sort_by(|(a, _), (b, _)| a.usual(b));
+    }
+    rows.retain(|(row, _)| wants(row));
+    let rows = picking.pick(rows, now);
+    Ok(if asking.json {
+        Answer::Json(rows.into_iter().map(|(_, said)| said).collect())
+    } else {
+        Answer::Page(table(rows.iter().map(|(row, _)| row), now, width()))
+    })
+}
+
+/// A job by its id, or else a VM by its name or id.
+async fn explain(client: &Client, subject: &str, asking: &Asking) -> Result<Answer, AskError> {
+    let job = match client.get(&["jobs", subject], &[]).await {
+        Err(no_job @ AskError::Refused { .. }) => {
+            let Ok(vm) = client.get(&["vms", subject], &[]).await else { return Err(no_job) };
+            if asking.json {
+                return Ok(Answer::Json(vm));
+            }
+            let now = client.read::<Overview>(&["overview"], &[]).await?.now;
+            return Ok(Answer::Page(vm::render(&read::<VmDetail>(vm)?, now, width())));
+        }
+        job => job?,
+    };
+    if asking.json {
+        return Ok(Answer::Json(job));
+    }
+    let now = client.read::<Overview>(&["overview"], &[]).await?.now;
+    Ok(Answer::Page(explain::render(&read::<JobDetail>(job)?, now, width())))
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, AskError> {
     serde_json::from_value(answer).map_err(|source| AskError::Unreadable { source })
 }
 
-/// Below `/api/v1`.
-fn path(ask: &Ask) -> Vec<&str> {
-    match ask {
-        Ask::Status(_) => vec!["overview"],
-        Ask::Jobs(_) => vec!["jobs"],
-        Ask::Vms(_) => vec!["vms"],
-        Ask::Pools(_) => vec!["pools"],
-        Ask::Decisions(_) => vec!["decisions"],
-        Ask::Explain(explain) => vec!["jobs", &explain.job],
-    }
-}
-
-fn query(ask: &Ask) -> Vec<(&'static str, String)> {
-    let Ask::Decisions(decisions) = ask else { return Vec::new() };
+fn query(decisions: &Decisions) -> Vec<(&'static str, String)> {
     let DecisionQuery { subject, verdict, bound_by, after, limit } = decisions.query();
     let given = [
         ("subject", subject),

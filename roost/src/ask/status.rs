@@ -1,12 +1,16 @@
 use jiff::Timestamp;
-use roost_console::views::{AddressesView, GaugeView, LinkView, Overview};
+use roost_console::views::{AddressesView, GaugeView, LinkView, Overview, SteeringView};
 
+use super::pick;
 use super::table::{Table, left, right};
 use super::words::{count, memory, since, span};
-use super::{decisions, pools};
 
 /// What an operator with a pager wants to know, in that order.
-pub(super) fn render(overview: &Overview, width: Option<usize>) -> Vec<String> {
+pub(super) fn render(
+    overview: &Overview,
+    steering: &SteeringView,
+    width: Option<usize>,
+) -> Vec<String> {
     let Overview { service, version, now, started, capacity, .. } = overview;
     let ready = if overview.ready { "ready" } else { "NOT READY" };
     let mut lines = vec![
@@ -18,6 +22,9 @@ pub(super) fn render(overview: &Overview, width: Option<usize>) -> Vec<String> {
     fact("queue", queue(overview));
     if let Some(binds) = &overview.what_binds {
         fact("binds", binds.clone());
+    }
+    if let Some(held) = &steering.held {
+        fact("spawning", format!("HELD BACK: {held}; `roost resume` goes on"));
     }
     fact("vCenter", link(&overview.link, *now));
     fact("workers", gauge(capacity.workers, |n| n.to_string()));
@@ -33,8 +40,11 @@ pub(super) fn render(overview: &Overview, width: Option<usize>) -> Vec<String> {
     fact(
         "deletions",
         match &deletions.frozen {
-            Some(why) => format!("FROZEN until a person resumes them: {why}; {last_minute}"),
-            None => last_minute,
+            Some(why) => format!("FROZEN until `roost thaw`: {why}; {last_minute}"),
+            None => match &steering.frozen {
+                Some(held) => format!("FROZEN until `roost thaw`: {held}; {last_minute}"),
+                None => last_minute,
+            },
         },
     );
     if overview.workers.iter().any(|lane| lane.count > 0) {
@@ -43,12 +53,12 @@ pub(super) fn render(overview: &Overview, width: Option<usize>) -> Vec<String> {
     }
     if !overview.pools.is_empty() {
         lines.push(String::new());
-        lines.extend(pools::render(overview.pools.clone(), width));
+        lines.extend(pick::table(&overview.pools, *now, width));
     }
     if !overview.recent.is_empty() {
         lines.push(String::new());
         let last = overview.recent.len().saturating_sub(SHOWN_DECISIONS);
-        lines.extend(decisions::render(&overview.recent[last..], *now, width));
+        lines.extend(pick::table(&overview.recent[last..], *now, width));
     }
     lines
 }

@@ -5,7 +5,7 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::words::clean;
+use super::words::{clean, or_dash};
 
 const GAP: usize = 2;
 
@@ -47,6 +47,70 @@ impl Column {
     pub(super) fn goes(mut self, turn: u8) -> Self {
         self.turns.push((turn, Turn::Go));
         self
+    }
+
+    /// As it is typed on a command line.
+    pub(super) fn name(&self) -> String {
+        self.title.to_lowercase().replace(' ', "-")
+    }
+}
+
+/// What stands in a column, and where that puts its row when rows are sorted by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cell {
+    text: String,
+    key: Key,
+}
+
+/// Numbers by their size, words without regard to capitals, and what is not there at the end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    Number(u64),
+    Word(String),
+    Nothing,
+}
+
+impl Cell {
+    /// A number in words, such as `2m5s`.
+    pub(super) fn number(number: Option<u64>, words: impl Fn(u64) -> String) -> Self {
+        match number {
+            Some(number) => Self { text: words(number), key: Key::Number(number) },
+            None => Self::from(None::<&str>),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(number: u64) -> Self {
+        Self::number(Some(number), |number| number.to_string())
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::from(Some(text))
+    }
+}
+
+/// What is not there is a dash, so that every column has something in it.
+impl From<Option<&str>> for Cell {
+    fn from(text: Option<&str>) -> Self {
+        match text.filter(|text| !text.is_empty()) {
+            Some(text) => Self { text: text.to_owned(), key: Key::Word(text.to_lowercase()) },
+            None => Self { text: or_dash(None), key: Key::Nothing },
+        }
     }
 }
 

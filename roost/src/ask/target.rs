@@ -5,7 +5,8 @@ use reqwest::Url;
 use roost_cds::Secret;
 use roost_hatchery::config::{Invalid, Listen, Surroundings};
 
-use super::args::Asking;
+use super::args::Reach;
+use crate::chain::Chain;
 
 /// Where a service is if nobody says so: the port of CDS's own sample configuration.
 const DEFAULT_URL: &str = "http://127.0.0.1:8086";
@@ -15,6 +16,8 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8086";
 pub(super) struct Target {
     pub(super) url: Url,
     pub(super) token: Option<Secret>,
+    /// Why the token of the configuration file is not there, if it names one.
+    pub(super) token_trouble: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -31,27 +34,35 @@ pub(super) enum TargetError {
 
 impl Target {
     pub(super) fn find(
-        asking: &Asking,
+        reach: &Reach,
         surroundings: &dyn Surroundings,
     ) -> Result<Self, TargetError> {
         let filled =
             |name| surroundings.variable(name).filter(|text: &String| !text.trim().is_empty());
-        let url = match (&asking.url, &asking.config) {
+        let (mut token, mut token_trouble) = (None, None);
+        let url = match (&reach.url, &reach.config) {
             (Some(url), _) => url.clone(),
-            (None, Some(path)) => url_of(path, surroundings)?,
+            (None, Some(path)) => {
+                let text = read(path, surroundings)?;
+                // Whoever only looks may do so without a token that they may not read.
+                match Listen::token(&text, surroundings) {
+                    Ok(given) => token = given.map(|token| token.expose().to_owned()),
+                    Err(trouble) => token_trouble = Some(Chain(&trouble.into()).to_string()),
+                }
+                url_of(path, &text, surroundings)?
+            }
             (None, None) => filled("ROOST_URL").unwrap_or_else(|| DEFAULT_URL.to_owned()),
         };
-        let token = match &asking.token_file {
-            None => filled("ROOST_TOKEN"),
-            Some(path) => {
-                let text = read(path, surroundings)?;
-                if text.trim().is_empty() {
-                    return Err(TargetError::NoToken { path: path.clone() });
-                }
-                Some(text)
+        if let Some(path) = &reach.token_file {
+            let text = read(path, surroundings)?;
+            if text.trim().is_empty() {
+                return Err(TargetError::NoToken { path: path.clone() });
             }
-        };
-        Ok(Self { url: parse(&url)?, token: token.map(|token| Secret::new(token.trim())) })
+            token = Some(text);
+        }
+        let token = token.or_else(|| filled("ROOST_TOKEN"));
+        let token = token.map(|token| Secret::new(token.trim()));
+        Ok(Self { url: parse(&url)?, token, token_trouble })
     }
 }
 
@@ -61,9 +72,8 @@ fn read(path: &Path, surroundings: &dyn Surroundings) -> Result<String, TargetEr
         .map_err(|source| TargetError::Read { path: path.to_owned(), source })
 }
 
-fn url_of(path: &Path, surroundings: &dyn Surroundings) -> Result<String, TargetError> {
-    let text = read(path, surroundings)?;
-    let listen = Listen::load(&text, surroundings)
+fn url_of(path: &Path, text: &str, surroundings: &dyn Surroundings) -> Result<String, TargetError> {
+    let listen = Listen::load(text, surroundings)
         .map_err(|source| TargetError::Config { path: path.to_owned(), source })?;
     let address = listen.address.as_deref().unwrap_or("127.0.0.1");
     let host = match address.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -112,8 +122,8 @@ mod tests {
         }
     }
 
-    fn found(asking: &Asking, surroundings: &Pretend) -> (String, Option<String>) {
-        let Target { url, token } = Target::find(asking, surroundings).unwrap();
+    fn found(reach: &Reach, surroundings: &Pretend) -> (String, Option<String>) {
+        let Target { url, token, .. } = Target::find(reach, surroundings).unwrap();
         (url.to_string(), token.map(|token| token.expose().to_owned()))
     }
 
@@ -124,19 +134,19 @@ mod tests {
     #[test]
     fn the_command_line_goes_before_the_environment_and_that_before_the_default() {
         let mut surroundings = Pretend::default();
-        let mut asking = Asking::default();
-        assert_eq!(found(&asking, &surroundings), ("http://127.0.0.1:8086/".into(), None));
+        let mut reach = Reach::default();
+        assert_eq!(found(&reach, &surroundings), ("http://127.0.0.1:8086/".into(), None));
         surroundings.variables =
             [("ROOST_URL", "http://env:1"), ("ROOST_TOKEN", "from-env")].into();
         let token = |text: &str| Some(text.to_owned());
-        assert_eq!(found(&asking, &surroundings), ("http://env:1/".into(), token("from-env")));
+        assert_eq!(found(&reach, &surroundings), ("http://env:1/".into(), token("from-env")));
         surroundings.files = [("conf", config("port = 3")), ("token", "from-file\n".into())].into();
-        asking.config = Some("conf".into());
-        asking.token_file = Some("token".into());
+        reach.config = Some("conf".into());
+        reach.token_file = Some("token".into());
         let want = ("http://127.0.0.1:3/".into(), token("from-file"));
-        assert_eq!(found(&asking, &surroundings), want);
-        asking.url = Some("https://cli:2/below".into());
-        assert_eq!(found(&asking, &surroundings).0, "https://cli:2/below");
+        assert_eq!(found(&reach, &surroundings), want);
+        reach.url = Some("https://cli:2/below".into());
+        assert_eq!(found(&reach, &surroundings).0, "https://cli:2/below");
     }
 
     #[test]
@@ -153,23 +163,39 @@ mod tests {
         ] {
             let surroundings =
                 Pretend { files: [("conf", config(http))].into(), ..Pretend::default() };
-            let asking = Asking { config: Some("conf".into()), ..Asking::default() };
-            assert_eq!(found(&asking, &surroundings).0, url, "{http}");
+            let reach = Reach { config: Some("conf".into()), ..Reach::default() };
+            assert_eq!(found(&reach, &surroundings).0, url, "{http}");
         }
+    }
+
+    #[test]
+    fn the_token_of_the_file_opens_its_service_and_one_that_may_not_be_read_is_no_hindrance() {
+        let mut surroundings = Pretend {
+            variables: [("ROOST_TOKEN", "of-another")].into(),
+            files: [("conf", config("port = 3\ntoken = 'own'"))].into(),
+        };
+        let reach = Reach { config: Some("conf".into()), ..Reach::default() };
+        assert_eq!(found(&reach, &surroundings).1.as_deref(), Some("own"));
+        surroundings.files.insert("conf", config("port = 3\ntokenFile = '/root/secret'"));
+        assert_eq!(found(&reach, &surroundings).1.as_deref(), Some("of-another"));
+        surroundings.variables.clear();
+        let target = Target::find(&reach, &surroundings).unwrap();
+        assert!(target.token.is_none());
+        let trouble = target.token_trouble.unwrap();
+        assert!(trouble.contains("/root/secret"), "{trouble}");
     }
 
     #[test]
     fn what_cannot_be_used_is_named() {
         let surroundings = Pretend { files: [("empty", "\n".into())].into(), ..Pretend::default() };
-        let refused =
-            |asking: Asking| Target::find(&asking, &surroundings).unwrap_err().to_string();
-        let url = |url: &str| refused(Asking { url: Some(url.into()), ..Asking::default() });
+        let refused = |reach: Reach| Target::find(&reach, &surroundings).unwrap_err().to_string();
+        let url = |url: &str| refused(Reach { url: Some(url.into()), ..Reach::default() });
         for text in ["localhost:8086", "ftp://h", "unix:/run/roost", "http://u:hunter2@h"] {
             let said = url(text);
             assert!(said.contains("is no address of a service"), "{said}");
             assert!(!said.contains("hunter2"), "{said}");
         }
-        let file = |path: &str| Asking { token_file: Some(path.into()), ..Asking::default() };
+        let file = |path: &str| Reach { token_file: Some(path.into()), ..Reach::default() };
         assert_eq!(refused(file("none")), "reading none");
         assert_eq!(refused(file("empty")), "empty holds no token");
     }

@@ -5,10 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use roost_console::views::{
     AddressesView, CallsView, CapacityView, DecisionView, DeletionsView, GateView, GaugeView,
     JobDetail, JobState, JobView, LaneView, LimitView, LinkView, Overview, PoolView, Protocol,
-    QueueView, StepView, SubjectKind, VmDetail, VmKind, VmView,
+    QueueView, SteeringView, StepView, SubjectKind, VmDetail, VmKind, VmView,
 };
 
-use super::{decisions, explain, jobs, pools, status, vms, words};
+use super::args::{Ask, Picking};
+use super::pick::{self, Row};
+use super::{explain, status, vm as machine, words};
 
 const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
 
@@ -23,6 +25,13 @@ fn some(text: &str) -> Option<String> {
 
 fn shown(lines: impl AsRef<[String]>) -> String {
     words::page(lines.as_ref())
+}
+
+/// A table in its usual order.
+fn listed<T: Row<N> + Clone, const N: usize>(rows: &[T], width: Option<usize>) -> String {
+    let mut rows = rows.to_vec();
+    rows.sort_by(T::usual);
+    shown(pick::table(&rows, NOW, width))
 }
 
 fn gate(name: &str, numbers: Option<(u64, u64, LimitView)>, note: Option<&str>) -> GateView {
@@ -209,7 +218,7 @@ fn overview() -> Overview {
 
 #[test]
 fn the_status_fits_a_screen() {
-    assert_snapshot!(shown(status::render(&overview(), Some(100))));
+    assert_snapshot!(shown(status::render(&overview(), &SteeringView::default(), Some(100))));
 }
 
 #[test]
@@ -226,7 +235,9 @@ fn the_status_shouts_when_something_is_wrong() {
         recent: Vec::new(),
         ..overview()
     };
-    assert_snapshot!(shown(status::render(&wrong, Some(100))));
+    let paused = "spawning is paused since 2026-05-31T23:00:00Z by whoever has the token";
+    let steering = SteeringView { held: some(paused), ..SteeringView::default() };
+    assert_snapshot!(shown(status::render(&wrong, &steering, Some(100))));
 }
 
 #[test]
@@ -245,9 +256,9 @@ fn jobs_that_wait_longest_come_first() {
         job("3", JobState::Running, None),
         job("4", JobState::Starting, Some(9)),
     ];
-    assert_snapshot!(shown(jobs::render(list.clone(), None)));
-    assert_snapshot!("jobs_narrow", shown(jobs::render(list, Some(80))));
-    assert_eq!(jobs::render(Vec::new(), None), ["no jobs"]);
+    assert_snapshot!(listed(&list, None));
+    assert_snapshot!("jobs_narrow", listed(&list, Some(80)));
+    assert_eq!(listed::<JobView, _>(&[], None), "no jobs\n");
 }
 
 #[test]
@@ -272,8 +283,8 @@ fn vms_are_listed_by_what_they_are_for() {
         },
         VmView { name: "\u{1b}[31m<script>\u{202e}".into(), ..vm() },
     ];
-    assert_snapshot!(shown(vms::render(list.clone(), NOW, None)));
-    assert_snapshot!("vms_narrow", shown(vms::render(list, NOW, Some(80))));
+    assert_snapshot!(listed(&list, None));
+    assert_snapshot!("vms_narrow", listed(&list, Some(80)));
 }
 
 #[test]
@@ -287,8 +298,8 @@ fn pools_say_what_they_wait_for() {
         ),
         pool("debian12", None, 3, None),
     ];
-    assert_snapshot!(shown(pools::render(list.clone(), None)));
-    assert_snapshot!("pools_narrow", shown(pools::render(list, Some(80))));
+    assert_snapshot!(listed(&list, None));
+    assert_snapshot!("pools_narrow", listed(&list, Some(80)));
 }
 
 #[test]
@@ -304,9 +315,9 @@ fn decisions_are_one_line_each() {
         ..released()
     };
     let list = [released(), deletion, deferred()];
-    assert_snapshot!(shown(decisions::render(&list, NOW, None)));
-    assert_snapshot!("decisions_narrow", shown(decisions::render(&list, NOW, Some(80))));
-    assert_eq!(decisions::render(&[], NOW, None), ["no decisions"]);
+    assert_snapshot!(listed(&list, None));
+    assert_snapshot!("decisions_narrow", listed(&list, Some(80)));
+    assert_eq!(listed::<DecisionView, _>(&[], None), "no decisions\n");
 }
 
 #[test]
@@ -362,4 +373,135 @@ fn a_job_that_was_only_just_seen_is_explained_too() {
     let job = JobView { queued: None, waited_secs: None, verdict: None, ..job() };
     let detail = JobDetail { job, decisions: Vec::new(), vm: None };
     assert_snapshot!(shown(explain::render(&detail, NOW, None)));
+}
+
+#[test]
+fn a_vm_is_explained_by_its_phases_and_what_was_decided_about_it() {
+    let kept = DecisionView {
+        subject_kind: SubjectKind::Vm,
+        subject: "vm-1207".into(),
+        subject_name: some("debian12-brave-hen"),
+        verdict: "kept".into(),
+        reason: "its job has ended (seen once)".into(),
+        gates: vec![gate("seen-twice", Some((2, 1, LimitView::Unlimited)), None)],
+        ..released()
+    };
+    let detail = VmDetail {
+        vm: VmView { fate: some("goes when it was seen twice"), ..vm() },
+        annotation: some("hatchery_name = nest\njob_id = 8f2c1d7e"),
+        timeline: vec![
+            step("cloning", ago(60), Some(40_000), Some("done")),
+            step("booting", ago(20), None, None),
+        ],
+        decisions: vec![kept],
+    };
+    assert_snapshot!(shown(machine::render(&detail, NOW, Some(100))));
+}
+
+fn picked(sort: Option<&str>, filter: Option<&str>) -> Vec<String> {
+    let vm = |name: &str, cpus, created, job: Option<&str>| VmView {
+        name: name.into(),
+        cpus,
+        created: Some(ago(created)),
+        job: job.map(Into::into),
+        ..vm()
+    };
+    let vms = [
+        vm("calm-owl", Some(16), 50, Some("77")),
+        vm("Brave-hen", Some(2), 4_000, None),
+        vm("dry-tern", None, 300, Some("8f2c")),
+    ];
+    let rows = vms.map(|vm| (vm.clone(), serde_json::to_value(vm).unwrap()));
+    let picking =
+        Picking { sort: sort.map(|sort| sort.parse().unwrap()), filter: filter.map(Into::into) };
+    picking.check::<VmView, _>().unwrap();
+    picking.pick(rows.to_vec(), NOW).into_iter().map(|(vm, _)| vm.name).collect()
+}
+
+#[test]
+fn rows_are_sorted_by_what_a_column_means_and_not_by_how_it_is_written() {
+    for (sort, order) in [
+        ("cpus", ["Brave-hen", "calm-owl", "dry-tern"]),
+        ("cpus:desc", ["calm-owl", "Brave-hen", "dry-tern"]),
+        ("age", ["calm-owl", "dry-tern", "Brave-hen"]),
+        ("AGE:desc", ["Brave-hen", "dry-tern", "calm-owl"]),
+        ("name", ["Brave-hen", "calm-owl", "dry-tern"]),
+        ("job:asc", ["calm-owl", "dry-tern", "Brave-hen"]),
+        ("job:desc", ["dry-tern", "calm-owl", "Brave-hen"]),
+    ] {
+        assert_eq!(picked(Some(sort), None), order, "{sort}");
+    }
+}
+
+#[test]
+fn a_filter_wants_each_of_its_words_somewhere_in_the_row() {
+    for (filter, left) in [
+        ("OWL", vec!["calm-owl"]),
+        ("worker 8f2c", vec!["dry-tern"]),
+        ("16gb", vec!["calm-owl", "Brave-hen", "dry-tern"]),
+        ("owl tern", vec![]),
+    ] {
+        assert_eq!(picked(None, Some(filter)), left, "{filter}");
+    }
+}
+
+#[test]
+fn an_unknown_column_is_answered_with_the_known_ones() {
+    let picking = Picking { sort: Some("wait".parse().unwrap()), filter: None };
+    let said = picking.check::<PoolView, _>().unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "there is no column \"wait\" to sort by: there are model, flavor, template, wanted, ready, coming, in-use, missing, waits-for"
+    );
+    let two_words = Picking { sort: Some("in use:desc".parse().unwrap()), filter: None };
+    two_words.check::<PoolView, _>().unwrap();
+}
+
+#[test]
+fn each_table_is_narrowed_by_what_its_rows_are() {
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(subcommand)]
+        ask: Ask,
+    }
+    let parse = |line: &str| {
+        let words = std::iter::once("roost").chain(line.split(' '));
+        <Line as clap::Parser>::try_parse_from(words).unwrap().ask
+    };
+    let (waiting, large) = (job(), JobView { state: JobState::Running, verdict: None, ..job() });
+    for (line, wanted) in [
+        ("jobs", [true, true]),
+        ("jobs --state waiting,starting", [true, false]),
+        ("jobs --state running", [false, true]),
+        ("jobs --verdict deferred", [true, false]),
+        ("jobs --model DEBIAN", [true, true]),
+        ("jobs --model ubuntu", [false, false]),
+    ] {
+        let Ask::Jobs(jobs) = parse(line) else { panic!("{line}") };
+        assert_eq!([&waiting, &large].map(|job| jobs.wants(job)), wanted, "{line}");
+    }
+    let spare =
+        VmView { kind: VmKind::Spare, power: "off".into(), model: None, phase: None, ..vm() };
+    for (line, wanted) in [
+        ("vms --kind worker", [true, false]),
+        ("vms --kind worker,spare", [true, true]),
+        ("vms --power off", [false, true]),
+        ("vms --phase boot", [true, false]),
+        ("vms --model tpl", [true, true]),
+    ] {
+        let Ask::Vms(vms) = parse(line) else { panic!("{line}") };
+        assert_eq!([&vm(), &spare].map(|vm| vms.wants(vm)), wanted, "{line}");
+    }
+    let full = PoolView { ready: 5, ..pool("debian12", None, 3, None) };
+    for (line, wanted) in [("pools --short", [true, false]), ("pools --model deb", [true, true])] {
+        let Ask::Pools(pools) = parse(line) else { panic!("{line}") };
+        let short = pool("debian12", None, 3, None);
+        assert_eq!([&short, &full].map(|pool| pools.wants(pool)), wanted, "{line}");
+    }
+    let Ask::Decisions(decisions) = parse("decisions --kind vm,service") else { panic!() };
+    assert!(!decisions.wants(&deferred()));
+    for wrong in ["vms --kind cow", "jobs --state late", "jobs --watch=0", "jobs --watch=x"] {
+        let words = std::iter::once("roost").chain(wrong.split(' '));
+        assert!(<Line as clap::Parser>::try_parse_from(words).is_err(), "{wrong}");
+    }
 }

@@ -23,16 +23,27 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Whether it would command the terminal or turn the line around, or cannot be seen where it stands.
+pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
         )
 }
 
 /// The two largest units of it.
-pub(super) fn span(secs: u64) -> String {
+pub(crate) fn span(secs: u64) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
@@ -72,7 +83,7 @@ pub(super) fn millis(ms: u64) -> String {
     }
 }
 
-pub(super) fn memory(mb: u64) -> String {
+pub(crate) fn memory(mb: u64) -> String {
     match mb {
         ..1_024 => format!("{mb}MB"),
         _ if mb.is_multiple_of(1_024) => format!("{}GB", mb / 1_024),

@@ -1,15 +1,20 @@
 //! The demo in a terminal.
 
-use std::sync::Arc;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use roost_console::views::DecisionQuery;
+use roost_console::{Action, Order, Person, Shown};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::report::Report;
 use super::stage::{Stage, Tally};
-use crate::terminal::{Count, Mood, Picture, Screen, Seen, clock_time, duration_words};
+use crate::terminal::{
+    self, Count, Detail, Look, Mood, Opened, Origin, Picture, Said, clock_time, duration_words,
+};
 
 /// What does not change while it runs.
 #[derive(Debug, Clone)]
@@ -28,16 +33,64 @@ pub(super) fn watch(
     report: &watch::Receiver<Option<Arc<Report>>>,
     closing: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let mut screen = Screen::take().context("taking the terminal")?;
-    loop {
-        let is_over = report.borrow().is_some();
-        let has_died = !is_over && report.has_changed().is_err();
-        if *closing.borrow() || has_died || (is_over && !bill.keep) {
-            return Ok(());
+    let is_over = || report.borrow().is_some();
+    let has_ended = || {
+        let has_died = !is_over() && report.has_changed().is_err();
+        *closing.borrow() || has_died || (is_over() && !bill.keep)
+    };
+    let mut onstage =
+        Onstage { stage, bill, report, runtime: Handle::current(), said: Arc::default() };
+    terminal::watch(&mut onstage, has_ended).context("the terminal")
+}
+
+/// The demo, which is in this process: nobody is waited for.
+struct Onstage<'a> {
+    stage: &'a Stage,
+    bill: &'a Bill,
+    report: &'a watch::Receiver<Option<Arc<Report>>>,
+    runtime: Handle,
+    said: Arc<Mutex<Option<Said>>>,
+}
+
+impl Origin for Onstage<'_> {
+    fn look(&mut self, opened: Option<&Opened>) -> Look {
+        let source = &self.stage.source;
+        let detail = opened.and_then(|opened| match opened {
+            Opened::Job(id) => Some(source.job(id).map_or_else(
+                || Detail::Nothing(format!("job {id} is not known")),
+                |job| Detail::Job(Box::new(job)),
+            )),
+            Opened::Vm(name) => Some(source.vm(name).map_or_else(
+                || Detail::Nothing(format!("VM {name} is gone")),
+                |vm| Detail::Vm(Box::new(vm)),
+            )),
+            Opened::Decision(_) => None,
+        });
+        Look {
+            picture: self.bill.picture(self.stage, self.report.borrow().is_some()),
+            jobs: source.jobs(),
+            vms: source.vms(),
+            detail,
+            said: self.said.lock().unwrap_or_else(PoisonError::into_inner).take(),
         }
-        if screen.show(&bill.picture(stage, is_over)).context("drawing")? == Seen::Enough {
-            return Ok(());
-        }
+    }
+
+    fn may_act(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn order(&mut self, action: Action) {
+        // Whoever sits here could read the token from the first line that the demo said.
+        let by = Person { shown: Shown::Token, from: Ipv4Addr::LOCALHOST.into() };
+        let order = Order { action, by, reason: None };
+        let (steer, said) = (Arc::clone(&self.stage.steer), Arc::clone(&self.said));
+        self.runtime.spawn(async move {
+            let came = match steer.act(order).await {
+                Ok(words) => Said { is_done: true, words },
+                Err(refused) => Said { is_done: false, words: refused.to_string() },
+            };
+            *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(came);
+        });
     }
 }
 
@@ -58,7 +111,7 @@ impl Bill {
         }
         facts.push(format!("{since} so far"));
         let hint = match (is_over, self.keep) {
-            (true, _) => "all jobs are done; q ends it and prints the summary",
+            (true, _) => "all jobs are done; q ends it",
             (false, true) => "q ends it; it stays after the last job",
             (false, false) => "q ends it",
         };
@@ -67,8 +120,10 @@ impl Bill {
             facts,
             jobs: counts(stage.tally()),
             overview,
+            steering: stage.source.steering(),
             decisions: stage.source.decisions(&newest),
             hint: hint.to_owned(),
+            lost: None,
         }
     }
 }

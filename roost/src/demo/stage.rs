@@ -7,7 +7,6 @@ use roost_cds::JobStatus;
 use roost_console::views::{DecisionQuery, DecisionView};
 use roost_console::{Source, Steer};
 
-use super::demand::Impossible;
 use super::witness::Witness;
 use super::world::World;
 
@@ -77,9 +76,7 @@ impl Stage {
     /// Everything that was turned away for good, rightly or not.
     pub(super) fn turned_away(&self) -> BTreeSet<String> {
         let query = DecisionQuery { verdict: Some("refused".into()), ..DecisionQuery::default() };
-        let refused = self.source.decisions(&query);
-        let without_template = self.bound_by(Impossible::Template.gate());
-        refused.into_iter().chain(without_template).map(|decision| decision.subject).collect()
+        self.source.decisions(&query).into_iter().map(|decision| decision.subject).collect()
     }
 
     fn bound_by(&self, gate: &str) -> Vec<DecisionView> {

@@ -1,4 +1,4 @@
-//! Where everything goes. At 80 by 24 all of it is there; a larger screen shows more names and more decisions.
+//! Where everything goes. At 80 by 24 all of it is there; a larger screen shows more names and longer lists.
 
 use std::time::Duration;
 
@@ -7,41 +7,87 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::bar::{Bar, Part};
 use super::paint::{Paint, STRONG};
+use super::view::{Extent, Mode, View};
 use super::words::{duration_words, shortened};
-use super::{Count, Mood, Picture, decisions, lanes, sides};
+use super::{Count, Look, Lost, Mood, Picture, Said, detail, lanes, list, overlay, sides};
+use crate::ask::clean;
 
 const HEAD: u16 = 3;
 const HINT: u16 = 1;
-/// Below the middle there is always room for a title and a few decisions.
-const LEAST_DECISIONS: u16 = 4;
+/// Below the middle there is always room for a title and a few lines of a list.
+const LEAST_LIST: u16 = 4;
 /// Wide enough for a bar and its numbers; what is left goes to the names of workers.
 const SIDE: u16 = 38;
 /// From this width on there is room for a bar of all jobs beside their numbers.
 const WIDE: u16 = 100;
 
-pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture, paint: Paint) {
+/// Also notes in the view how much of it there is to scroll.
+pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &mut View, paint: Paint) {
     let area = frame.area();
-    let side = sides::lines(&picture.overview, SIDE.min(area.width).into(), paint);
+    let [head, body, hint] =
+        Layout::vertical([Constraint::Length(HEAD), Constraint::Min(0), Constraint::Length(HINT)])
+            .areas(area);
+    show(frame, head, head_lines(&look.picture, area.width, paint));
+    let (width, height) = (usize::from(body.width), usize::from(body.height));
+    if let Some(opened) = view.opened().cloned() {
+        let (lines, extent) = detail::lines(&opened, look, view, width, height, paint);
+        view.extent = extent;
+        show(frame, body, lines);
+    } else if view.is_wide {
+        view.extent = Extent { lines: 0, room: height.saturating_sub(1) };
+        show(frame, body, list::lines(look, view, width, height, paint));
+    } else {
+        overview(frame, body, look, view, paint);
+    }
+    show(frame, hint, vec![hint_line(look, view, area.width.into(), paint)]);
+    match &view.mode {
+        Mode::Reading => overlay::help(frame, paint),
+        Mode::Asking(question) => overlay::question(frame, question, paint),
+        Mode::Moving | Mode::Filtering => {}
+    }
+}
+
+fn overview(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &mut View, paint: Paint) {
+    let overview = &look.picture.overview;
+    let side = sides::lines(overview, &look.picture.steering, SIDE.min(area.width).into(), paint);
     let middle = u16::try_from(side.len()).unwrap_or(u16::MAX);
-    let middle = middle.min(area.height.saturating_sub(HEAD + HINT + LEAST_DECISIONS));
-    let [head, middle, bottom, hint] = Layout::vertical([
-        Constraint::Length(HEAD),
-        Constraint::Length(middle),
-        Constraint::Min(0),
-        Constraint::Length(HINT),
-    ])
-    .areas(area);
+    let middle = middle.min(area.height.saturating_sub(LEAST_LIST));
+    let [middle, bottom] =
+        Layout::vertical([Constraint::Length(middle), Constraint::Min(0)]).areas(area);
     let [left, right] =
         Layout::horizontal([Constraint::Min(0), Constraint::Length(SIDE)]).areas(middle);
-    show(frame, head, head_lines(picture, area.width, paint));
     let (width, height) = (usize::from(left.width), usize::from(left.height));
-    show(frame, left, lanes::lines(&picture.overview.workers, width, height, paint));
+    show(frame, left, lanes::lines(&overview.workers, width, height, paint));
     show(frame, right, side);
     let (width, height) = (usize::from(bottom.width), usize::from(bottom.height));
-    show(frame, bottom, decisions::lines(&picture.decisions, width, height, paint));
-    show(frame, hint, vec![Line::styled(format!(" {}", picture.hint), paint.quiet())]);
+    view.extent = Extent { lines: 0, room: height.saturating_sub(1) };
+    show(frame, bottom, list::lines(look, view, width, height, paint));
+}
+
+/// What is being typed, what came of an order, or what can be done.
+fn hint_line(look: &Look, view: &View, width: usize, paint: Paint) -> Line<'static> {
+    let room = width.saturating_sub(2);
+    if view.mode == Mode::Filtering {
+        let filter = shortened(&view.filter, room.saturating_sub(30));
+        return Line::styled(format!(" /{filter}_  Enter keeps it, Esc ends it"), STRONG);
+    }
+    if let Some(Said { is_done, words }) = &view.notice {
+        let mood = if *is_done { Mood::Good } else { Mood::Bad };
+        return Line::styled(format!(" {}", shortened(words, room)), paint.mood(mood));
+    }
+    let keys = match view.opened() {
+        Some(_) => {
+            "Esc goes back · arrows scroll · Enter from job to VM and back · ? keys".to_owned()
+        }
+        None => {
+            format!("{} · Tab lists · arrows Enter open · / filters · ? keys", look.picture.hint)
+        }
+    };
+    Line::styled(format!(" {}", shortened(&keys, room)), paint.quiet())
 }
 
 fn show(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>) {
@@ -63,14 +109,16 @@ fn head_lines(picture: &Picture, width: u16, paint: Paint) -> Vec<Line<'static>>
 }
 
 fn title(picture: &Picture, width: usize, paint: Paint) -> Line<'static> {
-    let mut line = vec![Span::raw(" "), Span::styled(picture.title.clone(), STRONG)];
-    let mut used = 1 + picture.title.chars().count();
+    let title = shortened(&picture.title, width.saturating_sub(1));
+    let mut used = 1 + title.width();
+    let mut line = vec![Span::raw(" "), Span::styled(title, STRONG)];
     for fact in &picture.facts {
-        let length = fact.chars().count() + 3;
+        let fact = clean(fact).into_owned();
+        let length = fact.width() + 3;
         if used + length <= width {
             used += length;
             line.push(Span::styled(" · ", paint.quiet()));
-            line.push(Span::raw(fact.clone()));
+            line.push(Span::raw(fact));
         }
     }
     line.into()
@@ -99,19 +147,28 @@ fn jobs(counts: &[Count], width: u16, paint: Paint) -> Line<'static> {
     line.into()
 }
 
+/// The one thing that whoever looks should know first.
 fn binds(picture: &Picture, width: usize, paint: Paint) -> Line<'static> {
     let overview = &picture.overview;
     let waiting = overview.queue.oldest_waiting_secs.map(Duration::from_secs);
-    let (words, mood) = match (&overview.what_binds, waiting) {
+    let waits = waiting.map(|waiting| format!("oldest waits {}", duration_words(waiting)));
+    let (words, mood) = match (&overview.what_binds, waits) {
+        _ if picture.lost.is_some() => (lost_words(picture.lost.as_ref()), Mood::Bad),
         _ if !overview.ready => ("not ready yet: reading what is there".to_owned(), Mood::Waiting),
-        (Some(binds), Some(waiting)) => {
-            (format!("oldest waits {}: {binds}", duration_words(waiting)), Mood::Waiting)
+        (_, waits) if let Some(held) = &picture.steering.held => {
+            let waits = waits.map(|waits| format!("; {waits}")).unwrap_or_default();
+            (format!("{held}{waits}"), Mood::Bad)
         }
+        (Some(binds), Some(waits)) => (format!("{waits}: {binds}"), Mood::Waiting),
         (Some(binds), None) => (binds.clone(), Mood::Waiting),
-        (None, Some(waiting)) => {
-            (format!("oldest waits {}", duration_words(waiting)), Mood::Waiting)
-        }
+        (None, Some(waits)) => (waits, Mood::Waiting),
         (None, None) => ("nothing waits".to_owned(), Mood::Quiet),
     };
     Line::styled(format!(" {}", shortened(&words, width.saturating_sub(2))), paint.mood(mood))
+}
+
+fn lost_words(lost: Option<&Lost>) -> String {
+    let Some(Lost { for_secs, why }) = lost else { return String::new() };
+    let since = duration_words(Duration::from_secs(*for_secs));
+    format!("LINK LOST since {since}, all below is from before: {why}")
 }

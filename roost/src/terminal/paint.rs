@@ -29,11 +29,17 @@ impl Paint {
             Mood::Waiting => Color::Yellow,
             Mood::Bad => Color::Red,
             Mood::Quiet => Color::DarkGray,
+            Mood::Plain => Color::Reset,
         };
         match self {
             Self::Colours => Style::new().fg(colour),
             Self::Plain => Style::new(),
         }
+    }
+
+    /// The line on which somebody is. Reversed, so that it is seen without colours, too.
+    pub(super) fn marked(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
     }
 
     pub(super) fn quiet(self) -> Style {

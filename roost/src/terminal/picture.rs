@@ -1,6 +1,6 @@
-use roost_console::views::{DecisionView, Overview};
+use roost_console::views::{DecisionView, Overview, SteeringView};
 
-/// Everything that one frame shows.
+/// The picture of a service as a whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Picture {
     /// What is being shown, such as `roost demo`.
@@ -10,15 +10,25 @@ pub(crate) struct Picture {
     /// Where the jobs are.
     pub(crate) jobs: Vec<Count>,
     pub(crate) overview: Overview,
+    /// What persons have told it.
+    pub(crate) steering: SteeringView,
     /// The last ones, newest last: at least as many as any screen has lines for, if there are so many.
     pub(crate) decisions: Vec<DecisionView>,
-    /// What can be done, such as `q ends`.
+    /// What `q` does, such as `q ends it`.
     pub(crate) hint: String,
+    /// The service cannot be heard, and everything is as it was when it last was.
+    pub(crate) lost: Option<Lost>,
 }
 
 impl Picture {
     /// More lines than a screen has.
     pub(crate) const DECISIONS: usize = 100;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) for_secs: u64,
+    pub(crate) why: String,
 }
 
 /// So many of something.
@@ -42,4 +52,6 @@ pub(crate) enum Mood {
     Bad,
     /// Of no importance now.
     Quiet,
+    /// Nothing in particular.
+    Plain,
 }

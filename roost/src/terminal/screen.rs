@@ -3,45 +3,30 @@
 use std::io;
 use std::time::Duration;
 
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{self, Event};
+use ratatui::{DefaultTerminal, Terminal};
+use unicode_width::UnicodeWidthStr as _;
 
-use super::Picture;
 use super::draw::draw;
+use super::keys::Effect;
 use super::paint::Paint;
+use super::view::View;
+use super::{Look, Origin};
 
 /// Four frames a second: often enough to see it move, seldom enough to read it.
 const FRAME: Duration = Duration::from_millis(250);
 
 /// A terminal in the hands of the view. Dropping it gives it back.
-pub(crate) struct Screen {
+struct Screen {
     terminal: DefaultTerminal,
     paint: Paint,
 }
 
-/// What somebody who looks on wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    More,
-    Enough,
-}
-
 impl Screen {
     /// Also gives the terminal back if the program panics.
-    pub(crate) fn take() -> io::Result<Self> {
+    fn take() -> io::Result<Self> {
         Ok(Self { terminal: ratatui::try_init()?, paint: Paint::from_environment() })
-    }
-
-    /// Shows a picture until it is time for the next one, or until a key was pressed.
-    pub(crate) fn show(&mut self, picture: &Picture) -> io::Result<Seen> {
-        self.terminal.draw(|frame| draw(frame, picture, self.paint))?;
-        if !event::poll(FRAME)? {
-            return Ok(Seen::More);
-        }
-        Ok(match event::read()? {
-            Event::Key(key) if is_end(key) => Seen::Enough,
-            _ => Seen::More,
-        })
     }
 }
 
@@ -51,26 +36,54 @@ impl Drop for Screen {
     }
 }
 
-/// In the view's hands a terminal sends no signal for Ctrl-C.
-fn is_end(key: KeyEvent) -> bool {
-    let with_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    key.kind == KeyEventKind::Press
-        && matches!(
-            (key.code, with_control),
-            (KeyCode::Char('c'), true) | (KeyCode::Char('q') | KeyCode::Esc, false)
-        )
+/// Shows what there is to see until somebody has seen enough, or until `has_ended`. Blocks.
+pub(crate) fn watch(origin: &mut dyn Origin, has_ended: impl Fn() -> bool) -> io::Result<()> {
+    let mut screen = Screen::take()?;
+    let mut view = View::default();
+    while !has_ended() {
+        let mut look = origin.look(view.opened());
+        view.hear(look.said.take());
+        screen.terminal.draw(|frame| draw(frame, &look, &mut view, screen.paint))?;
+        if !event::poll(FRAME)? {
+            continue;
+        }
+        // All that was typed until now, then the next frame.
+        loop {
+            if let Event::Key(key) = event::read()? {
+                match view.press(key, &look, || origin.may_act()) {
+                    Effect::Nothing => {}
+                    Effect::Leave => return Ok(()),
+                    Effect::Order(action) => origin.order(action),
+                }
+            }
+            if !event::poll(Duration::ZERO)? {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn q_and_ctrl_c_end_it_and_other_keys_do_not() {
-        let key = |code, modifiers| is_end(KeyEvent::new(code, modifiers));
-        assert!(key(KeyCode::Char('q'), KeyModifiers::NONE));
-        assert!(key(KeyCode::Char('c'), KeyModifiers::CONTROL));
-        assert!(!key(KeyCode::Char('c'), KeyModifiers::NONE));
-        assert!(!key(KeyCode::Enter, KeyModifiers::NONE));
+/// One frame as lines of text, for where there is no terminal.
+pub(crate) fn print_once(look: &Look, width: u16, height: u16) -> String {
+    let mut view = View::default();
+    let Ok(mut terminal) = Terminal::new(TestBackend::new(width, height));
+    let Ok(frame) = terminal.draw(|frame| draw(frame, look, &mut view, Paint::Plain));
+    let mut text = String::new();
+    for y in 0..height {
+        let (mut line, mut hidden) = (String::new(), 0);
+        for x in 0..width {
+            let symbol = frame.buffer[(x, y)].symbol();
+            // The cell behind a wide character is under it.
+            if hidden > 0 {
+                hidden -= 1;
+                continue;
+            }
+            hidden = symbol.width().saturating_sub(1);
+            line.push_str(symbol);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
     }
+    text
 }

@@ -1,7 +1,9 @@
 //! What there is: pools, capacity, addresses, and how the vCenter is seen.
 
 use ratatui::text::{Line, Span};
-use roost_console::views::{AddressesView, GaugeView, LimitView, LinkView, Overview, PoolView};
+use roost_console::views::{
+    AddressesView, GaugeView, LimitView, LinkView, Overview, PoolView, SteeringView,
+};
 
 use super::Mood;
 use super::bar::{Bar, Part};
@@ -12,7 +14,12 @@ use super::words::shortened;
 const NAME: usize = 10;
 const NUMBERS: usize = 12;
 
-pub(super) fn lines(overview: &Overview, width: usize, paint: Paint) -> Vec<Line<'static>> {
+pub(super) fn lines(
+    overview: &Overview,
+    steering: &SteeringView,
+    width: usize,
+    paint: Paint,
+) -> Vec<Line<'static>> {
     let mut lines = vec![heading("pools", width, paint)];
     lines.extend(overview.pools.iter().map(|view| pool(view, width, paint)));
     lines.push(heading("capacity", width, paint));
@@ -23,7 +30,7 @@ pub(super) fn lines(overview: &Overview, width: usize, paint: Paint) -> Vec<Line
     lines.push(gauge("memory GB", capacity.memory_mb, 1024, width, paint));
     lines.extend(overview.addresses.as_ref().map(|view| addresses(view, width, paint)));
     lines.push(link(&overview.link, width, paint));
-    lines.push(deletions(overview, width, paint));
+    lines.push(deletions(overview, steering, width, paint));
     lines
 }
 
@@ -95,8 +102,14 @@ fn link(view: &LinkView, width: usize, paint: Paint) -> Line<'static> {
     named("vCenter", &words, mood, width, paint)
 }
 
-fn deletions(overview: &Overview, width: usize, paint: Paint) -> Line<'static> {
-    let (words, mood) = match &overview.deletions.frozen {
+fn deletions(
+    overview: &Overview,
+    steering: &SteeringView,
+    width: usize,
+    paint: Paint,
+) -> Line<'static> {
+    let by_guard = overview.deletions.frozen.as_ref();
+    let (words, mood) = match by_guard.or(steering.frozen.as_ref()) {
         Some(why) => (format!("frozen: {why}"), Mood::Bad),
         None => (format!("{} in the last minute", overview.deletions.last_minute), Mood::Good),
     };

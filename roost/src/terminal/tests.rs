@@ -4,13 +4,15 @@ use jiff::Timestamp;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use roost_console::views::{
-    AddressesView, CapacityView, DecisionView, DeletionsView, GaugeView, LaneView, LimitView,
-    LinkView, Overview, PoolView, QueueView, SubjectKind,
+    AddressesView, CapacityView, DecisionView, DeletionsView, GateView, GaugeView, JobDetail,
+    JobState, JobView, LaneView, LimitView, LinkView, Overview, PoolView, Protocol, QueueView,
+    SteeringView, StepView, SubjectKind, VmDetail, VmKind, VmView,
 };
 
 use super::draw::draw;
 use super::paint::Paint;
-use super::{Count, Mood, Picture};
+use super::view::View;
+use super::{Count, Detail, Look, Lost, Mood, Opened, Picture, print_once};
 
 fn at(secs: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + secs).unwrap()
@@ -64,9 +66,66 @@ fn decision(
     }
 }
 
+const JOB: &str = "6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d";
+
+fn job(id: &str, state: JobState, vm: Option<&str>) -> JobView {
+    JobView {
+        id: id.into(),
+        protocol: Protocol::V2,
+        project: Some("DEMO".into()),
+        workflow: None,
+        state,
+        queued: Some(at(600)),
+        waited_secs: Some(151),
+        model: Some("DEMO/github/roost/models/debian12".into()),
+        flavor: Some("large".into()),
+        vm: vm.map(Into::into),
+        verdict: Some(decision(9, SubjectKind::Job, id, "deferred", "vCPUs: 38 + 8 of 40")),
+    }
+}
+
+fn vm(id: &str, name: &str, kind: VmKind, job: Option<&str>) -> VmView {
+    VmView {
+        id: id.into(),
+        name: name.into(),
+        kind,
+        power: "on".into(),
+        phase: Some("booting".into()),
+        phase_since: Some(at(740)),
+        job: job.map(Into::into),
+        model: Some("debian12".into()),
+        template: Some("debian12".into()),
+        flavor: Some("large".into()),
+        cpus: Some(8),
+        memory_mb: Some(16_384),
+        address: Some("10.0.0.17".into()),
+        created: Some(at(730)),
+        started: None,
+        worker_status: None,
+        fate: Some("kept: its worker starts".into()),
+    }
+}
+
+/// Two jobs of which the second has a VM, and a spare.
+pub(super) fn look() -> Look {
+    Look {
+        picture: picture(),
+        jobs: vec![
+            job(JOB, JobState::Waiting, None),
+            job("17", JobState::Running, Some("keen-bohr")),
+        ],
+        vms: vec![
+            vm("vm-1", "keen-bohr", VmKind::Worker, Some("17")),
+            vm("vm-2", "provision-v2-1", VmKind::Spare, None),
+        ],
+        detail: None,
+        said: None,
+    }
+}
+
 fn picture() -> Picture {
     let gauge = |used, reserved, limit| GaugeView { used, reserved, limit: LimitView::At(limit) };
-    let job = "6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d";
+    let job = JOB;
     let mut decisions: Vec<_> = (1..30)
         .map(|seq| decision(seq, SubjectKind::Job, job, "deferred", "vCPUs: 38 + 8 of 40"))
         .collect();
@@ -155,15 +214,30 @@ fn picture() -> Picture {
             },
             recent: vec![],
         },
+        steering: SteeringView::default(),
         decisions,
         hint: "q ends it".into(),
+        lost: None,
     }
 }
 
 fn drawn(picture: &Picture, width: u16, height: u16) -> String {
+    shown(&Look { picture: picture.clone(), ..look() }, &mut View::default(), width, height)
+}
+
+fn shown(look: &Look, view: &mut View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, picture, Paint::Colours)).unwrap();
+    terminal.draw(|frame| draw(frame, look, view, Paint::Colours)).unwrap();
     terminal.backend().to_string()
+}
+
+/// What is shown after these keys.
+fn after(keys: &str, look: &Look, width: u16, height: u16) -> String {
+    let mut view = View::default();
+    for key in keys.chars() {
+        view.press(super::keys::typed(key), look, || Ok(()));
+    }
+    shown(look, &mut view, width, height)
 }
 
 #[test]
@@ -187,7 +261,9 @@ fn all_of_it_fits_80_by_24() {
         "memory GB",
         "addresses",
         "338 VMs seen",
-        "last decisions",
+        "[3 decisions]",
+        "1 jobs",
+        "2 VMs",
         "deferred",
         "q ends it",
     ] {
@@ -236,4 +312,157 @@ fn no_screen_is_too_small_and_nothing_at_all_is_a_picture() {
         drawn(&empty, width, height);
     }
     assert!(drawn(&empty, 80, 24).contains("nothing waits"));
+}
+
+#[test]
+fn the_lists_are_a_key_away_and_the_marked_line_is_seen() {
+    let screen = after("1j", &look(), 80, 24);
+    assert!(screen.contains("[1 jobs 2]"), "{screen}");
+    assert!(screen.contains(">6f1c7a52  waiting    2m31s  debian12/large"), "{screen}");
+    let screen = after("2jj", &look(), 80, 24);
+    assert!(screen.contains(">provision-v2-1"), "{screen}");
+    let screen = after("1z", &look(), 120, 40);
+    assert!(!screen.contains("capacity"), "the list has all of it:\n{screen}");
+    let screen = after("1/bohr\n", &look(), 80, 24);
+    assert!(screen.contains("[1 jobs 0 of 2]") && screen.contains("/bohr"), "{screen}");
+}
+
+fn explained() -> Look {
+    let gate = GateView {
+        name: "cpus".into(),
+        passed: false,
+        need: Some(8),
+        have: Some(38),
+        limit: Some(LimitView::At(40)),
+        note: None,
+    };
+    let step = |words: &str, began, took_ms: Option<u64>| StepView {
+        phase: words.replace(' ', "-"),
+        words: words.into(),
+        began: at(began),
+        took_ms,
+        deadline_ms: 180_000,
+        ended: took_ms.map(|_| "done".into()),
+    };
+    let decided = decision(9, SubjectKind::Job, "17", "spawned", "cloned from debian12");
+    let deferred = decision(8, SubjectKind::Job, "17", "deferred", "vCPUs: 38 + 8 of 40");
+    let detail = VmDetail {
+        vm: vm("vm-1", "keen-bohr", VmKind::Worker, Some("17")),
+        annotation: None,
+        timeline: vec![step("cloning", 700, Some(20_000)), step("booting", 720, None)],
+        decisions: vec![],
+    };
+    let detail = JobDetail {
+        job: job("17", JobState::Running, Some("keen-bohr")),
+        decisions: vec![DecisionView { gates: vec![gate], ..deferred }, decided],
+        vm: Some(detail),
+    };
+    Look { detail: Some(Detail::Job(Box::new(detail))), ..look() }
+}
+
+#[test]
+fn a_job_opens_with_its_gates_and_its_waterfall() {
+    let screen = after("1jj\n", &explained(), 80, 24);
+    for part in ["job 17", "A worker was started", "cpus", "cloning", "####", "booting", "Esc"] {
+        assert!(screen.contains(part), "{part} is missing in\n{screen}");
+    }
+    insta::assert_snapshot!(screen);
+    let scrolled = after("1jj\njjj", &explained(), 80, 14);
+    let mut view = View { opened: vec![Opened::Job("17".into())], scroll: 999, ..View::default() };
+    let end = shown(&explained(), &mut view, 80, 14);
+    assert!(end.contains("booting") && !end.contains("below"), "{end}\n{scrolled}");
+}
+
+#[test]
+fn keys_are_listed_and_an_action_is_asked_for_once_more() {
+    let screen = after("?", &look(), 80, 24);
+    for part in ["pause spawning", "any key closes this", "freeze deletions"] {
+        assert!(screen.contains(part), "{part} is missing in\n{screen}");
+    }
+    let screen = after("2jx", &look(), 80, 24);
+    assert!(screen.contains("Delete VM keen-bohr?") && screen.contains("y does it"), "{screen}");
+    insta::assert_snapshot!(screen);
+}
+
+#[test]
+fn a_lost_link_and_what_persons_said_stand_where_everybody_looks() {
+    let mut look = look();
+    look.picture.steering.held = Some("spawning is paused since 10:00 by somebody".into());
+    let screen = shown(&look, &mut View::default(), 80, 24);
+    assert!(
+        screen.contains("spawning is paused since 10:00 by somebody; oldest waits"),
+        "{screen}"
+    );
+    look.picture.lost = Some(Lost { for_secs: 95, why: "connection refused".into() });
+    let screen = shown(&look, &mut View::default(), 80, 24);
+    let words = "LINK LOST since 1 min 35 s, all below is from before: connection refused";
+    assert!(screen.contains(words), "{screen}");
+}
+
+/// Names that would command a terminal, turn a line around or push a column aside.
+const HOSTILE: [&str; 6] = [
+    "\u{1b}[2J\u{1b}]0;owned\u{7}",
+    "a\r\nb\tc\u{8}\u{9b}31m",
+    "x\u{202e}gnp.exe\u{2066}",
+    "名前が長いワーカーの名前が長いワーカー",
+    "e\u{301}\u{301}\u{301}\u{200d}\u{feff}",
+    "שלום-مرحبا",
+];
+
+#[test]
+fn hostile_names_cannot_break_the_screen() {
+    let mut look = explained();
+    for (number, name) in HOSTILE.iter().enumerate() {
+        look.jobs.push(JobView {
+            model: Some((*name).into()),
+            ..job(name, JobState::Waiting, Some(name))
+        });
+        look.vms.push(VmView {
+            fate: Some((*name).into()),
+            ..vm(name, name, VmKind::Leaving, Some(name))
+        });
+        let seq = 100 + number as u64;
+        look.picture.decisions.push(decision(seq, SubjectKind::Vm, name, name, name));
+        look.picture.overview.workers.push(lane(name, name, &HOSTILE));
+        look.picture.overview.pools.push(pool(name, 3, 1, 1));
+    }
+    let all = HOSTILE.concat();
+    look.picture.facts.insert(0, all.clone());
+    look.picture.overview.what_binds = Some(all.clone());
+    look.picture.overview.link.trouble = Some(all.clone());
+    look.picture.steering.frozen = Some(all.clone());
+    let open = |opened: Opened| View { opened: vec![opened], ..View::default() };
+    for (width, height) in [(80, 24), (120, 40), (30, 10)] {
+        let mut views = vec![
+            open(Opened::Vm(all.clone())),
+            open(Opened::Decision(102)),
+            View { filter: all.clone(), ..View::default() },
+        ];
+        for keys in ["1", "2", "3", "1z", "2jjjjjx", "?", "/"] {
+            let mut view = View::default();
+            keys.chars().for_each(|key| {
+                view.press(super::keys::typed(key), &look, || Ok(()));
+            });
+            views.push(view);
+        }
+        for mut view in views {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            let frame =
+                terminal.draw(|frame| draw(frame, &look, &mut view, Paint::Colours)).unwrap();
+            for cell in frame.buffer.content() {
+                let safe = cell.symbol().chars().all(|char| !super::words::is_unsafe(char));
+                assert!(safe, "{:?} in {view:?}", cell.symbol());
+            }
+        }
+    }
+    let text = print_once(&look, 80, 24);
+    assert!(text.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{text}");
+}
+
+#[test]
+fn one_frame_is_plain_text() {
+    let text = print_once(&look(), 80, 24);
+    assert_eq!(text.lines().count(), 24);
+    assert!(!text.contains('\u{1b}'), "{text}");
+    assert!(text.starts_with(" roost demo · 10:12:31 simulated"), "{text}");
 }

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::ask::clean;
+#[cfg(test)]
+pub(super) use crate::ask::is_unsafe;
 
 /// A duration as people say it, in its two largest units.
 pub(crate) fn duration_words(duration: Duration) -> String {

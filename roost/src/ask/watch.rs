@@ -1,0 +1,105 @@
+//! The same question again and again.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, stdout};
+use std::pin::pin;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::sleep;
+
+use super::Answer;
+use super::client::AskError;
+use super::words::page;
+use crate::chain::Chain;
+use crate::interruption::interruption;
+use crate::output::say;
+
+/// Until Ctrl-C. Only the first answer must come: a service that is restarted while it is watched comes back.
+pub(super) async fn run(
+    every: Duration,
+    answer: impl AsyncFn() -> Result<Answer, AskError>,
+) -> anyhow::Result<()> {
+    let mut interrupted = pin!(interruption()?);
+    let mut has_answered = false;
+    let mut is_lost = false;
+    loop {
+        let answered = tokio::select! {
+            biased;
+            () = &mut interrupted => return Ok(()),
+            answered = answer() => answered,
+        };
+        match answered {
+            Ok(answer) => {
+                (has_answered, is_lost) = (true, false);
+                show(&answer, every)?;
+            }
+            Err(error) if !has_answered => return Err(error.into()),
+            Err(error) => {
+                // Once, however long it lasts; what was said before it stays on the screen.
+                if !is_lost {
+                    let why = anyhow::Error::from(error);
+                    eprintln!("roost: {}; asking again every {}", Chain(&why), seconds(every));
+                }
+                is_lost = true;
+            }
+        }
+        tokio::select! {
+            biased;
+            () = &mut interrupted => return Ok(()),
+            () = sleep(every) => {}
+        }
+    }
+}
+
+fn show(answer: &Answer, every: Duration) -> anyhow::Result<()> {
+    match answer {
+        Answer::Json(json) => {
+            say(&format!("{}\n", serde_json::to_string(json).context("writing JSON")?));
+        }
+        Answer::Page(lines) if stdout().is_terminal() => {
+            let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
+            say(&frame(lines, height, every));
+        }
+        Answer::Page(lines) => say(&format!("{}\n", page(lines))),
+    }
+    Ok(())
+}
+
+fn seconds(every: Duration) -> String {
+    format!("{} s", every.as_secs_f64())
+}
+
+/// From the upper left corner over what stood there before, so that nothing flickers; no more lines than the terminal has.
+fn frame(lines: &[String], height: usize, every: Duration) -> String {
+    let room = height.saturating_sub(2).max(1);
+    let shown = if lines.len() > room { room.saturating_sub(1) } else { lines.len() };
+    let mut frame = String::from("\u{1b}[H");
+    for line in page(&lines[..shown]).lines() {
+        let _ = write!(frame, "{line}\u{1b}[K\r\n");
+    }
+    if lines.len() > shown {
+        let _ = write!(frame, "... and {} more lines\u{1b}[K\r\n", lines.len() - shown);
+    }
+    let _ = write!(frame, "\u{1b}[K\r\nevery {}; Ctrl-C ends it\u{1b}[J", seconds(every));
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_never_scrolls_and_says_what_it_leaves_out() {
+        let lines: Vec<String> = (0..30).map(|line| format!("line {line}")).collect();
+        let two = Duration::from_secs(2);
+        for (height, last) in [(24, "line 20"), (10, "line 6"), (40, "line 29")] {
+            let frame = frame(&lines, height, two);
+            assert!(frame.matches("\r\n").count() < height, "{height}: {frame:?}");
+            assert!(frame.contains(&format!("{last}\u{1b}[K")), "{height}: {frame:?}");
+        }
+        assert!(frame(&lines, 10, two).contains("... and 23 more lines"));
+        assert!(!frame(&lines, 40, two).contains("more lines"));
+        frame(&[], 0, two);
+    }
+}

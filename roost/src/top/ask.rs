@@ -1,0 +1,70 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use roost_console::views::{DecisionView, JobDetail, VmDetail};
+use tokio::time::sleep;
+
+use super::known::{Facts, Known, Lists};
+use crate::ask::{AskError, Client};
+use crate::chain::Chain;
+use crate::terminal::{Detail, Opened, Picture};
+
+/// What stands in the lists is looked at by a person, and changes less often than the overview.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// All that a first frame needs.
+pub(super) async fn everything(client: &Client) -> Result<Facts, AskError> {
+    let overview = client.read(&["overview"], &[]).await?;
+    Ok(Facts::new(overview, lists(client).await?, decisions(client).await?))
+}
+
+pub(super) async fn decisions(client: &Client) -> Result<Vec<DecisionView>, AskError> {
+    client.read(&["decisions"], &[("limit", Picture::DECISIONS.to_string())]).await
+}
+
+async fn lists(client: &Client) -> Result<Lists, AskError> {
+    Ok(Lists {
+        steering: client.read(&["steering"], &[]).await?,
+        jobs: client.read(&["jobs"], &[]).await?,
+        vms: client.read(&["vms"], &[]).await?,
+    })
+}
+
+/// Asks for the lists and for what is opened, again and again. Does not end.
+pub(super) async fn keep_asking(client: Client, known: Arc<Known>) {
+    loop {
+        tokio::select! {
+            biased;
+            () = known.at_once.notified() => {}
+            () = sleep(EVERY) => {}
+        }
+        let opened = known.facts().opened.clone();
+        if let Some(opened) = opened
+            && let Some(detail) = detail(&client, &opened).await
+        {
+            known.facts().detail = Some((opened, detail));
+        }
+        match lists(&client).await {
+            Ok(Lists { steering, jobs, vms }) => {
+                let mut facts = known.facts();
+                (facts.steering, facts.jobs, facts.vms) = (steering, jobs, vms);
+            }
+            Err(error) => known.facts().lost(Chain(&error.into()).to_string()),
+        }
+    }
+}
+
+async fn detail(client: &Client, opened: &Opened) -> Option<Detail> {
+    let found = match opened {
+        Opened::Job(id) => {
+            let job = client.read::<JobDetail>(&["jobs", id], &[]).await;
+            job.map(|job| Detail::Job(Box::new(job)))
+        }
+        Opened::Vm(name) => {
+            let vm = client.read::<VmDetail>(&["vms", name], &[]).await;
+            vm.map(|vm| Detail::Vm(Box::new(vm)))
+        }
+        Opened::Decision(_) => return None,
+    };
+    Some(found.unwrap_or_else(|error| Detail::Nothing(Chain(&error.into()).to_string())))
+}
