@@ -1,4 +1,5 @@
 mod demo;
+mod doctor;
 mod sim_cds;
 
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use self::demo::{Demo, Speed};
+pub(crate) use self::doctor::Doctor;
 pub(crate) use self::sim_cds::SimCds;
 use crate::ask::Ask;
 use crate::tell::Tell;
@@ -51,6 +53,12 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Examine whether a hatchery with this file could do its work
+    ///
+    /// Asks the vCenter and the CDS API of the file, and changes nothing: connection, certificate, login, version, clock, the places where
+    /// VMs go, templates, privileges, space, addresses, VMs that are there already. Each line says pass, warn, fail or skip and what to do.
+    /// Exits with 1 if a check failed.
+    Doctor(Doctor),
     /// Write configuration files
     Config {
         #[command(subcommand)]
@@ -166,6 +174,10 @@ pub(crate) struct SimVcenter {
     )]
     pub(crate) templates: Vec<String>,
 
+    /// Templates without VMware Tools, by name, beside the others
+    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
+    pub(crate) templates_without_tools: Vec<String>,
+
     /// Datastores per datacenter
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) datastores: usize,
@@ -189,6 +201,10 @@ pub(crate) struct SimVcenter {
     /// Where all chance comes from: the same seed and the same calls are the same run [default: a new one, printed]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    /// Seconds by which its clock is ahead of this machine's; negative for behind
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_name = "SECS")]
+    pub(crate) clock_skew: i64,
 
     /// Serve the fault and control endpoint below /roost/control/; whoever reaches the port can use it
     #[arg(long)]

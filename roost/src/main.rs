@@ -6,6 +6,7 @@ mod cli;
 mod completions;
 mod config;
 mod demo;
+mod doctor;
 mod interruption;
 mod man;
 mod notify;
@@ -29,9 +30,11 @@ fn main() -> ExitCode {
     let args = Args::parse();
     // Before anything else can ask for TLS: one crypto provider for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A service logs as its file says, a demo by where it is shown.
-    if !matches!(args.command, Command::Run { .. } | Command::Demo(_) | Command::Top(_)) {
-        telemetry::init();
+    // A service logs as its file says, a demo by where it is shown. What the doctor finds is its report.
+    match args.command {
+        Command::Run { .. } | Command::Demo(_) | Command::Top(_) => {}
+        Command::Doctor(_) => telemetry::init_silent(),
+        _ => telemetry::init(),
     }
     match run(args) {
         Ok(code) => code,
@@ -52,6 +55,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => completions::print(shell),
         Command::Config { action: ConfigAction::New } => config::print_sample(),
         Command::Demo(args) => return demo::run(args).await,
+        Command::Doctor(args) => return doctor::run(args).await,
         Command::Man { dir } => man::write(dir.as_deref())?,
         Command::Run { config } => serve::run(&config).await?,
         Command::Sim { simulator: Simulator::Vcenter(options) } => {

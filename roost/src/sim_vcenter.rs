@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use roost_clock::{Random, SystemClock};
+use jiff::{SignedDuration, Timestamp};
+use roost_clock::{Clock, Random, SystemClock};
 use roost_vcenter_sim::{
     Credentials, GuestMode, Options, Product, Server, TemplateOptions, Timings, TlsIdentity,
     Vcenter,
@@ -15,13 +16,14 @@ use crate::output::say;
 
 pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     let (listen, tls) = (args.listen, args.tls);
+    let clock = SkewedClock { ahead: SignedDuration::from_secs(args.clock_skew) };
     if let Some(dir) = &args.datastore_dir {
         std::fs::create_dir_all(dir)
             .with_context(|| format!("--datastore-dir {}", dir.display()))?;
     }
     let options = options(args)?;
     let tls = tls.then(|| TlsIdentity::self_signed(&[&listen.ip().to_string()])).transpose()?;
-    let vcenter = Vcenter::start(options.clone(), Arc::new(SystemClock));
+    let vcenter = Vcenter::start(options.clone(), Arc::new(clock));
     let summary = Summary::of(&options, &vcenter);
     let server = Server::bind(vcenter, listen, tls).await?;
     let interrupted = interruption()?;
@@ -29,6 +31,18 @@ pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
     server.run_until(interrupted).await;
     say("Stopped.\n");
     Ok(())
+}
+
+/// A server whose administrators did not look after its clock.
+#[derive(Debug)]
+struct SkewedClock {
+    ahead: SignedDuration,
+}
+
+impl Clock for SkewedClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().saturating_add(self.ahead).unwrap_or(Timestamp::MAX)
+    }
 }
 
 fn options(args: SimVcenter) -> anyhow::Result<Options> {
@@ -47,6 +61,11 @@ fn options(args: SimVcenter) -> anyhow::Result<Options> {
             .iter()
             .filter(|name| !name.is_empty())
             .map(TemplateOptions::new)
+            .chain(
+                args.templates_without_tools
+                    .iter()
+                    .map(|name| TemplateOptions { tools: false, ..TemplateOptions::new(name) }),
+            )
             .collect(),
         datastores: args.datastores,
         datastore_dir: args.datastore_dir,

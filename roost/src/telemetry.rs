@@ -8,6 +8,11 @@ pub(crate) fn init() {
     begin("warn", None);
 }
 
+/// Nothing unless `ROOST_LOG` asks for it: every failure is in what the command says itself.
+pub(crate) fn init_silent() {
+    begin("off", None);
+}
+
 /// The same for a service, by what its file says; `info` if neither says anything, because every decision is told there.
 pub(crate) fn init_service(settings: LogSettings) {
     let level = match settings.level {

@@ -18,6 +18,7 @@ mod hooks;
 mod http_transport;
 mod meter;
 mod placement;
+mod privileges;
 mod properties;
 mod remedy;
 mod retrieve;
@@ -56,6 +57,7 @@ pub use guest::{
 pub use hooks::{CallRecord, Hooks, LoginOutcome, NoHooks, Outcome};
 pub use http_transport::{HttpTransport, TransportError};
 pub use placement::PlacementError;
+pub use privileges::Lacking;
 pub use properties::Properties;
 pub use remedy::{Faulted, Remedy};
 /// The types that calls are made of and answered with.
@@ -63,7 +65,7 @@ pub use roost_vim_wire as wire;
 pub use settings::{AddressError, Settings, StreamSettings};
 pub use stream::{Batch, Change, StreamStatus, Subscription, Update, WatchSpec, Watched};
 pub use task::{Progress, Task, TaskError};
-pub use tls::{Thumbprint, ThumbprintError, TlsTrust};
+pub use tls::{Belief, Disbelief, Thumbprint, ThumbprintError, TlsTrust};
 pub use transfer::{Download, FileSource, TransferError, TransferProgress, UploadSource};
 pub use transport::{Body, SendFuture, Transport};
 pub use vm::{

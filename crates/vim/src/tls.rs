@@ -4,6 +4,8 @@
 //! hosts by the operator or for one host by an answer of a trusted server. The handshake's signature is always
 //! verified: a pinned certificate without its key is worth nothing.
 
+mod judge;
+
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256};
 
+pub use self::judge::{Belief, Disbelief};
 use crate::TransportError;
 
 /// SHA-256 of a certificate in DER form, written as 32 octets in hex with or without colons.
@@ -113,6 +116,18 @@ fn canonical(host: &str) -> String {
 }
 
 pub(crate) fn client_config(trust: &TlsTrust, pins: Pins) -> Result<ClientConfig, TransportError> {
+    let verifier = verifier(trust, pins)?;
+    let mut config = ClientConfig::builder_with_provider(Arc::clone(&verifier.provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|source| TransportError::Tls { source })?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn verifier(trust: &TlsTrust, pins: Pins) -> Result<Verifier, TransportError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = match trust {
         TlsTrust::System => system_roots()?,
@@ -129,21 +144,13 @@ pub(crate) fn client_config(trust: &TlsTrust, pins: Pins) -> Result<ClientConfig
                 .build();
         Some(verifier.map_err(|source| TransportError::Verifier { source })?)
     };
-    let verifier = Verifier {
+    Ok(Verifier {
         authorities,
         pinned: if let TlsTrust::Thumbprint(thumbprint) = trust { Some(*thumbprint) } else { None },
         pins,
         believes_all: *trust == TlsTrust::Insecure,
-        provider: Arc::clone(&provider),
-    };
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|source| TransportError::Tls { source })?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+        provider,
+    })
 }
 
 fn system_roots() -> Result<RootCertStore, TransportError> {

@@ -1,7 +1,6 @@
-use roost_cds::v1::SignInForm as V1Form;
 use roost_cds::v2::SignInForm as V2Form;
 use roost_cds::{PublicKey, Secret, v1, v2};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::incoming::Incoming;
@@ -10,6 +9,14 @@ use crate::world::{ServiceRow, Who, WorkerFor, World};
 
 const SIGNING_KEY: &str = "x-api-pub-signing-key";
 
+/// Services say what they are; people sign in by their token alone.
+#[derive(Deserialize)]
+struct V1Form {
+    token: Secret,
+    #[serde(default)]
+    service: Option<v1::Service>,
+}
+
 pub(crate) fn v1_sign_in(world: &mut World, incoming: &Incoming) -> Result<Reply, Refusal> {
     let V1Form { token, service } = incoming.json()?;
     let consumers = &world.access.consumers;
@@ -17,15 +24,20 @@ pub(crate) fn v1_sign_in(world: &mut World, incoming: &Incoming) -> Result<Reply
         .iter()
         .position(|consumer| consumer.given.token == token)
         .ok_or_else(Refusal::not_authenticated)?;
-    if consumers[index].given.service.as_ref().is_some_and(|name| *name != service.name) {
-        return Err(Refusal::forbidden("the token is bound to another service"));
-    }
-    let key = public_key(&service.public_key)?;
-    let service = register(world, index, service, key);
+    let service = match service {
+        None => None,
+        Some(service) => {
+            let bound = &consumers[index].given.service;
+            if bound.as_ref().is_some_and(|name| *name != service.name) {
+                return Err(Refusal::forbidden("the token is bound to another service"));
+            }
+            let key = public_key(&service.public_key)?;
+            Some(register(world, index, service, key))
+        }
+    };
     let who = Who::Consumer(index);
     let token = open_session(world, who)?;
-    let answer =
-        v1::SignInAnswer { api_url: world.options.url.clone(), token, service: Some(service) };
+    let answer = v1::SignInAnswer { api_url: world.options.url.clone(), token, service };
     Ok(signed_in(world, &answer, &answer.token))
 }
 

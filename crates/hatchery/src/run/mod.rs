@@ -45,6 +45,7 @@ use roost_vim::AddressError;
 use tokio::sync::watch;
 
 pub use self::observe::{Changes, News, Window, view};
+pub use self::opening::cds_settings;
 pub use self::site::SiteError;
 pub use self::steer::{Held, Helm, Hold, NotDone};
 pub use self::tasks::TaskHealth;

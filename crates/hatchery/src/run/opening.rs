@@ -110,7 +110,8 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
     Ok(Running { nest, tasks })
 }
 
-fn cds_settings(
+/// What a hatchery with this configuration says at its sign-in.
+pub fn cds_settings(
     config: &Config,
     surroundings: &dyn Surroundings,
     version: &str,

@@ -1,0 +1,156 @@
+//! What a certificate says of itself: whose it is, who signed it, how long it is good for.
+//!
+//! Only for telling people. Whether it is believed is decided by the code that also guards the connections.
+
+use jiff::Timestamp;
+
+/// The parts that a person wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Certificate {
+    pub(super) subject: String,
+    pub(super) issuer: String,
+    pub(super) is_self_signed: bool,
+    pub(super) not_after: Timestamp,
+}
+
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OBJECT_ID: u8 = 0x06;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+const EXPLICIT_VERSION: u8 = 0xa0;
+
+/// 2.5.4.3
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+/// 2.5.4.10
+const ORGANISATION: &[u8] = &[0x55, 0x04, 0x0a];
+
+impl Certificate {
+    /// `None` if it is not a certificate.
+    pub(super) fn read(der: &[u8]) -> Option<Self> {
+        let (whole, _) = Der::take(der, SEQUENCE)?;
+        let (mut body, _) = Der::take(whole, SEQUENCE)?;
+        if body.first() == Some(&EXPLICIT_VERSION) {
+            body = Der::any(body)?.rest;
+        }
+        // The serial number, the signature's algorithm.
+        body = Der::any(body)?.rest;
+        body = Der::any(body)?.rest;
+        let (issuer, body) = Der::take(body, SEQUENCE)?;
+        let (validity, body) = Der::take(body, SEQUENCE)?;
+        let (subject, _) = Der::take(body, SEQUENCE)?;
+        let not_after = Der::any(Der::any(validity)?.rest)?;
+        Some(Self {
+            is_self_signed: issuer == subject,
+            subject: name(subject),
+            issuer: name(issuer),
+            not_after: time(not_after.tag, not_after.content)?,
+        })
+    }
+}
+
+/// One value with its tag.
+struct Der<'a> {
+    tag: u8,
+    content: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Der<'a> {
+    fn any(bytes: &'a [u8]) -> Option<Self> {
+        let (tag, bytes) = bytes.split_first()?;
+        let (first, bytes) = bytes.split_first()?;
+        let (length, bytes) = match usize::from(*first) {
+            short @ 0..0x80 => (short, bytes),
+            long => {
+                let (digits, bytes) = bytes.split_at_checked(long - 0x80)?;
+                if digits.len() > 4 {
+                    return None;
+                }
+                (digits.iter().fold(0, |sum, digit| sum << 8 | usize::from(*digit)), bytes)
+            }
+        };
+        let (content, rest) = bytes.split_at_checked(length)?;
+        Some(Self { tag: *tag, content, rest })
+    }
+
+    /// What is in a value of this tag, and what follows it.
+    fn take(bytes: &'a [u8], tag: u8) -> Option<(&'a [u8], &'a [u8])> {
+        Self::any(bytes).filter(|value| value.tag == tag).map(|value| (value.content, value.rest))
+    }
+}
+
+/// The common name, else the organisation, else a dash.
+fn name(mut parts: &[u8]) -> String {
+    let (mut common, mut organisation) = (None, None);
+    while let Some((set, rest)) = Der::take(parts, SET) {
+        parts = rest;
+        let attribute = Der::take(set, SEQUENCE).and_then(|(pair, _)| {
+            let (id, value) = Der::take(pair, OBJECT_ID)?;
+            Some((id, String::from_utf8_lossy(Der::any(value)?.content).into_owned()))
+        });
+        match attribute {
+            Some((COMMON_NAME, text)) => common = Some(text),
+            Some((ORGANISATION, text)) => organisation = Some(text),
+            _ => {}
+        }
+    }
+    common.or(organisation).unwrap_or_else(|| "-".to_owned())
+}
+
+fn time(tag: u8, content: &[u8]) -> Option<Timestamp> {
+    let text = std::str::from_utf8(content).ok()?;
+    let text = match tag {
+        // Two digits of a year count from 1950.
+        UTC_TIME => {
+            let century = if text.get(..2)?.parse::<u8>().ok()? < 50 { "20" } else { "19" };
+            format!("{century}{text}")
+        }
+        GENERALIZED_TIME => text.to_owned(),
+        _ => return None,
+    };
+    let part = |range| text.get(range);
+    let (date, clock) = (
+        [part(0..4)?, part(4..6)?, part(6..8)?].join("-"),
+        [part(8..10)?, part(10..12)?, part(12..14)?].join(":"),
+    );
+    format!("{date}T{clock}Z").parse().ok()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use roost_vcenter_sim::TlsIdentity;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_says_whose_it_is_and_until_when() {
+        let identity = TlsIdentity::self_signed(&["vc.example.org"]).unwrap();
+        let read = Certificate::read(identity.certificate_der()).unwrap();
+        assert_eq!(
+            (read.subject.as_str(), read.issuer.as_str()),
+            ("vCenter simulator", "vCenter simulator")
+        );
+        assert!(read.is_self_signed);
+        assert!(read.not_after > Timestamp::constant(2_000_000_000, 0), "{:?}", read.not_after);
+    }
+
+    #[test]
+    fn both_forms_of_time_are_read() {
+        let wanted: Timestamp = "2031-02-03T04:05:06Z".parse().unwrap();
+        assert_eq!(time(UTC_TIME, b"310203040506Z"), Some(wanted));
+        assert_eq!(time(GENERALIZED_TIME, b"20310203040506Z"), Some(wanted));
+        assert_eq!(time(UTC_TIME, b"99"), None);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_no_certificate_is_none() {
+        let whole = TlsIdentity::self_signed(&[]).unwrap();
+        let der = whole.certificate_der();
+        for end in 0..der.len() {
+            assert_eq!(Certificate::read(&der[..end]), None, "{end}");
+        }
+        assert_eq!(Certificate::read(b"hello"), None);
+        assert_eq!(Certificate::read(&[0x30, 0xff, 1, 2, 3]), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! Connecting step by step, so that the step that fails has a name.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+
+use super::Target;
+use super::proxy::proxy_for;
+use crate::doctor::patience::{CONNECT, HANDSHAKE, NAME, within};
+use crate::doctor::report::Fact;
+
+/// A server that is waited for at more addresses than this would take all of a person's patience.
+const MOST_ADDRESSES: usize = 4;
+
+/// How far a connection got.
+#[derive(Debug)]
+pub(in crate::doctor) struct Reach {
+    pub(super) addresses: Fact<Vec<IpAddr>>,
+    pub(super) connected: Fact<SocketAddr>,
+    /// The chain that the server shows, leaf first; `None` without TLS.
+    pub(super) chain: Option<Fact<Vec<CertificateDer<'static>>>>,
+    /// It goes through a proxy, so that only calls can tell.
+    pub(super) is_proxied: bool,
+}
+
+impl Reach {
+    /// Why no call would get through, if that is known.
+    pub(in crate::doctor) fn obstacle(&self) -> Option<&'static str> {
+        if self.is_proxied {
+            return None;
+        }
+        match (&self.connected, &self.chain) {
+            (Fact::Failed(_) | Fact::Skipped(_), _) => Some("there is no connection"),
+            (Fact::Known(_), Some(Fact::Failed(_) | Fact::Skipped(_))) => {
+                Some("there is no encrypted connection")
+            }
+            (Fact::Known(_), Some(Fact::Known(_)) | None) => None,
+        }
+    }
+}
+
+pub(in crate::doctor) async fn probe(target: &Target) -> Reach {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(name) = proxy_for(&target.host, target.trust.is_some(), variable) {
+        let why = format!("calls go through the proxy that {name} names");
+        return Reach {
+            addresses: Fact::Skipped(why.clone()),
+            connected: Fact::Skipped(why.clone()),
+            chain: target.trust.is_some().then_some(Fact::Skipped(why)),
+            is_proxied: true,
+        };
+    }
+    let addresses = within(NAME, look_up(target)).await;
+    let (connected, chain) = match &addresses {
+        Ok(addresses) => connect(target, addresses).await,
+        Err(_) => {
+            let why = "the name has no address";
+            (Fact::Skipped(why.into()), Fact::Skipped(why.into()))
+        }
+    };
+    let addresses = addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
+    Reach {
+        addresses: addresses.into(),
+        connected,
+        chain: target.trust.is_some().then_some(chain),
+        is_proxied: false,
+    }
+}
+
+async fn look_up(target: &Target) -> std::io::Result<Vec<SocketAddr>> {
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in lookup_host((target.host.as_str(), target.port)).await? {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Ok(addresses)
+}
+
+type Chain = Vec<CertificateDer<'static>>;
+
+async fn connect(target: &Target, addresses: &[SocketAddr]) -> (Fact<SocketAddr>, Fact<Chain>) {
+    let mut troubles = Vec::new();
+    for address in addresses.iter().take(MOST_ADDRESSES) {
+        match within(CONNECT, TcpStream::connect(address)).await {
+            Err(why) => troubles.push(format!("{address}: {why}")),
+            Ok(stream) => {
+                let chain = if target.trust.is_some() {
+                    within(HANDSHAKE, show_chain(&target.host, stream)).await.into()
+                } else {
+                    Fact::Skipped("not encrypted".into())
+                };
+                return (Fact::Known(*address), chain);
+            }
+        }
+    }
+    let skipped = Fact::Skipped("there is no connection".into());
+    (Fact::Failed(troubles.join("; ")), skipped)
+}
+
+/// Shakes hands with whoever is there. Nothing is sent over the connection but the handshake.
+async fn show_chain(host: &str, stream: TcpStream) -> anyhow::Result<Chain> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Onlooker(provider)))
+        .with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned())?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    Ok(chain.to_vec())
+}
+
+/// Takes any certificate whose key the server has: what to make of it is decided afterwards.
+#[derive(Debug)]
+struct Onlooker(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Onlooker {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

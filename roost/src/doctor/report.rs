@@ -1,0 +1,167 @@
+//! What was found, in the order of the checks.
+
+use serde::Serialize;
+
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Verdict {
+    Pass,
+    /// It works, and will not always.
+    Warn,
+    /// Roost cannot do its work, or not all of it.
+    Fail,
+    /// Not looked at, and so not known.
+    Skip,
+}
+
+impl Verdict {
+    pub(super) const ALL: [Self; 4] = [Self::Pass, Self::Warn, Self::Fail, Self::Skip];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+/// One line: what was looked at, what was seen, what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) verdict: Verdict,
+    pub(super) check: String,
+    pub(super) found: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) details: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) advice: Option<String>,
+}
+
+impl Finding {
+    fn new(verdict: Verdict, check: impl Into<String>, found: impl Into<String>) -> Self {
+        let (check, found) = (check.into(), found.into());
+        Self { verdict, check, found, details: Vec::new(), advice: None }
+    }
+
+    pub(super) fn pass(check: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(Verdict::Pass, check, found)
+    }
+
+    pub(super) fn warn(check: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(Verdict::Warn, check, found)
+    }
+
+    pub(super) fn fail(check: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(Verdict::Fail, check, found)
+    }
+
+    pub(super) fn skip(check: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::new(Verdict::Skip, check, why)
+    }
+
+    #[must_use]
+    pub(super) fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+}
+
+/// The checks of one system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Section {
+    pub(super) system: &'static str,
+    /// Which one it is: a file, an address.
+    pub(super) about: String,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Section {
+    /// Nothing of it was looked at.
+    pub(super) fn skipped(system: &'static str, about: impl Into<String>, why: &str) -> Self {
+        Self { system, about: about.into(), findings: vec![Finding::skip("all of it", why)] }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub(super) struct Counts {
+    pub(super) pass: usize,
+    pub(super) warn: usize,
+    pub(super) fail: usize,
+    pub(super) skip: usize,
+}
+
+impl Counts {
+    pub(super) fn of(sections: &[Section]) -> Self {
+        let findings = || sections.iter().flat_map(|section| &section.findings);
+        let count = |verdict| findings().filter(|finding| finding.verdict == verdict).count();
+        let [pass, warn, fail, skip] = Verdict::ALL.map(count);
+        Self { pass, warn, fail, skip }
+    }
+}
+
+/// Something that is known, or why it is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fact<T> {
+    Known(T),
+    /// It was asked for, and this came instead.
+    Failed(String),
+    /// It was not asked for, because of something else.
+    Skipped(String),
+}
+
+impl<T> Fact<T> {
+    pub(super) fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(known) => Some(known),
+            Self::Failed(_) | Self::Skipped(_) => None,
+        }
+    }
+
+    /// Judges what is known. What failed is a failure with this advice.
+    pub(super) fn judge(
+        &self,
+        check: &str,
+        advice: &str,
+        judge: impl FnOnce(&T) -> Finding,
+    ) -> Finding {
+        match self {
+            Self::Known(known) => judge(known),
+            Self::Failed(why) => Finding::fail(check, why).advice(advice),
+            Self::Skipped(why) => Finding::skip(check, why),
+        }
+    }
+}
+
+impl<T> From<Result<T, String>> for Fact<T> {
+    fn from(result: Result<T, String>) -> Self {
+        match result {
+            Ok(known) => Self::Known(known),
+            Err(why) => Self::Failed(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_looked_at_is_never_a_pass() {
+        let judge = |_: &u8| Finding::pass("x", "fine");
+        let verdict = |fact: Fact<u8>| fact.judge("x", "look at it", judge).verdict;
+        assert_eq!(verdict(Fact::Known(1)), Verdict::Pass);
+        assert_eq!(verdict(Fact::Failed("no".into())), Verdict::Fail);
+        assert_eq!(verdict(Fact::Skipped("no login".into())), Verdict::Skip);
+        let all = Section::skipped("vCenter", "vc", "the configuration cannot be used");
+        assert_eq!(Counts::of(&[all]), Counts { skip: 1, ..Counts::default() });
+    }
+}
