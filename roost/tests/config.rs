@@ -79,6 +79,6 @@ The file is the one of the CDS hatchery for vSphere: everything stands below `[h
 alone. `roost config new` prints a commented file to begin with, `roost check -c FILE` lists every problem of one. A scalar key can be set from the environment:
 `CDS_` and its path in capitals, joined by `_`. A secret can also come from a file (`passwordFile`) or a variable (`passwordEnv`).
 
-No service reads it yet: the hatchery's loops are still to come.
+`roost run -c FILE` serves with it. What to put there first, and how large: [operating](operating.md).
 
 ";

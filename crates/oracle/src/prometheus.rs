@@ -80,6 +80,11 @@ pub struct Promtool {
 }
 
 impl Promtool {
+    /// Where it is; a bare name if that is on the `PATH`.
+    pub fn path(&self) -> &Path {
+        self.binary.path()
+    }
+
     /// Runs it in `folder`, from where relative names in files are looked up.
     ///
     /// Panics when it takes longer than two minutes.

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use crate::alerts::{alerts, values};
 use crate::exposed::series;
 use crate::promql::metrics;
-use crate::{file, read, roost};
+use crate::{file, read};
 
 const SECTIONS: [&str; 5] = [
     "\n## Symptom\n",
@@ -62,41 +62,4 @@ fn pages_name_metrics_that_are_exposed() {
         let unknown: Vec<_> = used.difference(&exposed).collect();
         assert!(unknown.is_empty(), "{path}: nothing exposes {unknown:?}");
     }
-}
-
-/// The arguments of every `roost` command that a page shows, in a block or in a line.
-fn commands(text: &str) -> BTreeSet<Vec<String>> {
-    let spans = text.split('`').filter(|span| !span.contains('\n'));
-    let lines = text.lines().map(|line| line.split(" # ").next().unwrap_or_default());
-    let shown = spans.chain(lines).filter_map(|span| span.trim().strip_prefix("roost "));
-    let words = |command: &str| -> Vec<String> {
-        let command = command.split(['|', '>']).next().unwrap_or_default();
-        command.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect()
-    };
-    shown.map(words).collect()
-}
-
-/// The binary itself judges: with `--help` behind it a command line that it does not know is an error, and one that it knows does nothing.
-#[test]
-fn pages_show_commands_that_there_are() {
-    let listed = [
-        ("docs/runbooks/README.md".to_owned(), read("docs/runbooks/README.md")),
-        ("deploy/README.md".to_owned(), read("deploy/README.md")),
-    ];
-    let mut seen = 0;
-    for (path, text) in pages().into_iter().chain(listed) {
-        for command in commands(&text) {
-            let is_option = |word: &&String| word.starts_with('-');
-            // clap answers `--help` as soon as it meets it, so what comes before it is what is looked at.
-            let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
-            let output = roost(&args);
-            assert!(output.status.success(), "{path}: roost {}", command.join(" "));
-            let help = String::from_utf8(output.stdout).unwrap();
-            for option in command.iter().filter(is_option).filter(|word| *word != "--version") {
-                assert!(help.contains(option.as_str()), "{path}: {command:?} has no {option}");
-            }
-            seen += 1;
-        }
-    }
-    assert!(seen > 20, "only {seen} commands were found");
 }

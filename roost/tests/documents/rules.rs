@@ -1,0 +1,141 @@
+use crate::command::Simple;
+use crate::page::{Place, root};
+
+/// Subcommands that documents name and the binary does not have yet.
+pub(crate) const PENDING: [&str; 10] =
+    ["top", "doctor", "pause", "resume", "drain", "freeze", "thaw", "delete", "refill", "recheck"];
+
+/// What cannot be run here, and why. The shell still has to be able to read it.
+pub(crate) const LISTED: [(&str, &str); 8] = [
+    ("systemctl", "speaks to the service manager of the machine"),
+    ("journalctl", "reads the journal of the machine"),
+    ("systemd-sysusers", "makes users on the machine"),
+    ("timedatectl", "reads the clock of the machine"),
+    ("podman", "builds an image, for which it fetches others"),
+    ("cdsctl", "a client of a real CDS"),
+    (
+        "cargo",
+        "would build and test inside of a test; packages and targets that it names are looked for",
+    ),
+    (".ci/run", "runs this very test"),
+];
+
+/// Programs that are run as they are, where they are.
+const RUN: [&str; 9] =
+    ["curl", "export", "govc", "grep", "install", "jq", "openssl", "promtool", "sed"];
+
+/// What is done with a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    Run,
+    /// The binary of this branch does not have it yet.
+    Pending,
+    /// The program is not on this machine, which was said.
+    Absent,
+    /// Looked at, not run: it is in the list above.
+    Listed,
+    /// Words like `roost check`: the name of a command and not a whole one.
+    Mentioned,
+    /// Goes on until it is interrupted; `more` keeps it from ports that others may have.
+    Serves {
+        ready: &'static str,
+        more: &'static str,
+    },
+    /// Takes the place of the service that all others ask.
+    IsTheService,
+    /// Would take the whole terminal; this shows one picture of it.
+    Once {
+        more: &'static str,
+    },
+}
+
+pub(crate) fn treatment(command: &Simple, place: Place) -> Result<Treatment, String> {
+    let program = command.program.as_str();
+    if program == "cargo" {
+        return match command.behind_cargo_run() {
+            Some(roost) => roost_treatment(&roost, place),
+            None => command.cargo_names_what_is_there().map(|()| Treatment::Listed),
+        };
+    }
+    if program == "roost" {
+        return roost_treatment(&command.args, place);
+    }
+    if LISTED.iter().any(|(listed, _)| *listed == program) {
+        return Ok(Treatment::Listed);
+    }
+    if !RUN.contains(&program) {
+        return Err(format!("{program} is neither run nor listed"));
+    }
+    let is_there = program != "govc" || roost_oracle::govc().is_some();
+    let is_there = is_there && (program != "promtool" || roost_oracle::promtool().is_some());
+    Ok(if is_there { Treatment::Run } else { Treatment::Absent })
+}
+
+fn roost_treatment(args: &[String], place: Place) -> Result<Treatment, String> {
+    let word = |at: usize| args.get(at).map(String::as_str);
+    let first = word(0).ok_or("roost without anything")?;
+    let is_known = || {
+        let help = std::process::Command::new(env!("CARGO_BIN_EXE_roost"))
+            .args([first, "--help"])
+            .output();
+        help.is_ok_and(|output| output.status.success())
+    };
+    if PENDING.contains(&first) && !is_known() {
+        return Ok(Treatment::Pending);
+    }
+    let is_name = |word: &String| {
+        word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-')
+    };
+    if place == Place::Span && args.iter().all(is_name) {
+        return Ok(Treatment::Mentioned);
+    }
+    let free_port = " --listen 127.0.0.1:0";
+    Ok(match (first, word(1)) {
+        ("run", Some(_)) => Treatment::IsTheService,
+        ("demo", _) if args.iter().any(|arg| arg == "--print-config") => Treatment::Run,
+        ("demo", _) => Treatment::Serves { ready: "shows what happens", more: free_port },
+        ("sim", _) => Treatment::Serves { ready: "Ctrl-C", more: free_port },
+        ("top", _) => Treatment::Once { more: " --once" },
+        _ => Treatment::Run,
+    })
+}
+
+impl Simple {
+    /// What `cargo run ... -- ARGS` gives to the binary.
+    pub(crate) fn behind_cargo_run(&self) -> Option<Vec<String>> {
+        let at = self.args.iter().position(|arg| arg == "--")?;
+        let is_run = self.args.first().is_some_and(|arg| arg == "run");
+        is_run.then(|| self.args[at + 1..].to_vec())
+    }
+
+    /// Packages, tests and benchmarks that a `cargo` command names.
+    fn cargo_names_what_is_there(&self) -> Result<(), String> {
+        let folder = |package: &str| match package {
+            "roost" => "roost".to_owned(),
+            other => format!("crates/{}", other.trim_start_matches("roost-")),
+        };
+        let mut package = "roost".to_owned();
+        for pair in self.args.windows(2) {
+            let (option, name) = (pair[0].as_str(), pair[1].as_str());
+            let places = match option {
+                "-p" => {
+                    package = folder(name);
+                    vec![format!("{package}/Cargo.toml")]
+                }
+                "--test" => vec![
+                    format!("{package}/tests/{name}.rs"),
+                    format!("{package}/tests/{name}/main.rs"),
+                ],
+                "--bench" => vec![
+                    format!("{package}/benches/{name}.rs"),
+                    format!("{package}/benches/{name}/main.rs"),
+                ],
+                _ => continue,
+            };
+            if !places.iter().any(|place| root().join(place).is_file()) {
+                return Err(format!("cargo {option} {name}: there is none of {places:?}"));
+            }
+        }
+        Ok(())
+    }
+}
