@@ -22,9 +22,12 @@ pub enum Bug {
     DecidesSilently,
     /// What was promised to a worker that failed stays promised.
     KeepsPromises,
+    /// The clean-up waits for what never comes. No invariant is broken by that, and no campaign looks for it: `/livez` must say so.
+    CleanupHangs,
 }
 
 impl Bug {
+    /// Those that a campaign must find.
     pub const ALL: [Self; 9] = [
         Self::LeavesFailedWorkers,
         Self::LaunchesAgain,

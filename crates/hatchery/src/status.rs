@@ -42,6 +42,8 @@ pub struct StatusFacts<'a> {
 pub struct TaskState<'a> {
     pub name: &'a str,
     pub is_running: bool,
+    /// How long nothing was heard of it, if it hangs.
+    pub silent: Option<Duration>,
 }
 
 pub fn status(facts: &StatusFacts<'_>) -> MonitoringStatus {
@@ -60,9 +62,14 @@ pub fn status(facts: &StatusFacts<'_>) -> MonitoringStatus {
         line(Level::Ok, "Time", rfc3339(facts.now)),
     ];
     lines.extend(facts.tasks.iter().map(|task| {
-        let (status, value) =
-            if task.is_running { (Level::Ok, "Running") } else { (Level::Alert, "NOT running") };
-        line(status, &format!("goroutine/{}", task.name), value.to_owned())
+        let (status, value) = match (task.is_running, task.silent) {
+            (false, _) => (Level::Alert, "NOT running".to_owned()),
+            (true, Some(silent)) => {
+                (Level::Alert, format!("hangs: no progress for {} s", silent.as_secs()))
+            }
+            (true, None) => (Level::Ok, "Running".to_owned()),
+        };
+        line(status, &format!("goroutine/{}", task.name), value)
     }));
     let limit = facts.max_workers.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
     lines.push(match facts.workers {
@@ -116,8 +123,8 @@ mod tests {
     #[test]
     fn reference_1_8_lines_in_order() {
         let tasks = [
-            TaskState { name: task::MAIN, is_running: true },
-            TaskState { name: task::CLEANUP, is_running: false },
+            TaskState { name: task::MAIN, is_running: true, silent: None },
+            TaskState { name: task::CLEANUP, is_running: false, silent: None },
         ];
         let more = [(Level::Warn, "Deletion", "frozen: 7 of 10 VMs".to_owned())];
         let facts = StatusFacts { more: &more, ..facts(&tasks) };

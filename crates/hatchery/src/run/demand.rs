@@ -25,6 +25,7 @@ use crate::names::NamePrefix;
 use crate::plan::{Candidate, Choice, Facts, Turn, turn};
 use crate::planted::{self, Bug};
 use crate::refusal::Refusal;
+use crate::status::task;
 use crate::time::{elapsed, later};
 
 /// Two passes are at least this far apart, so that a burst of changes is one pass.
@@ -39,25 +40,40 @@ const REPEATED: Duration = Duration::from_secs(20);
 pub(super) async fn listen_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(client) = nest.cds.v1().cloned() else { return };
     let watch = QueueWatch::v1(client, QueueSettings::default(), Arc::clone(&nest.clock));
-    listen(nest, tasks, watch, Protocol::V1).await;
+    listen(nest, tasks, watch, (Protocol::V1, task::V1_QUEUE)).await;
 }
 
 pub(super) async fn listen_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(client) = nest.cds.v2().cloned() else { return };
     let watch = QueueWatch::v2(client, QueueSettings::default(), Arc::clone(&nest.clock));
-    listen(nest, tasks, watch, Protocol::V2).await;
+    listen(nest, tasks, watch, (Protocol::V2, task::V2_QUEUE)).await;
 }
 
-async fn listen(nest: Arc<Nest>, tasks: Arc<Tasks>, watch: QueueWatch, protocol: Protocol) {
+async fn listen(
+    nest: Arc<Nest>,
+    tasks: Arc<Tasks>,
+    watch: QueueWatch,
+    (protocol, name): (Protocol, &'static str),
+) {
     nest.opened().await;
     nest.follow_queue(protocol, watch.health());
+    let mut health = watch.health();
+    // Every poll is heard of, also one that failed; a websocket may be silent for as long as it likes.
+    let polled = async {
+        loop {
+            tasks.beat(name, nest.patience() + QueueSettings::default().poll_interval);
+            if health.changed().await.is_err() {
+                return;
+            }
+        }
+    };
     let (sender, mut hints) = mpsc::channel(64);
     let hear = async {
         while let Some(hint) = hints.recv().await {
             hear(&nest, &tasks, hint);
         }
     };
-    tokio::join!(watch.run(sender), hear);
+    tokio::join!(watch.run(sender), hear, polled);
 }
 
 fn hear(nest: &Arc<Nest>, tasks: &Arc<Tasks>, hint: JobHint) {
@@ -198,6 +214,7 @@ pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let news = nest.desk().ledger.news();
     let mut changes = nest.mirror.changes();
     loop {
+        tasks.beat(task::MAIN, nest.patience() + AT_LEAST);
         let (orders, wake) = plan(&nest, &tasks);
         for order in orders {
             let (nest, on) = (Arc::clone(&nest), Arc::clone(&tasks));

@@ -10,6 +10,7 @@ use roost_cds::{CallError, v1, v2};
 
 use super::desk::lock;
 use super::nest::Nest;
+use super::tasks::Tasks;
 use crate::time::elapsed;
 
 /// As often as CDS's own hatchery.
@@ -50,8 +51,9 @@ impl Nest {
         Ok(())
     }
 
-    pub(super) async fn follow_models(&self) {
+    pub(super) async fn follow_models(&self, tasks: &Tasks) {
         loop {
+            tasks.beat("worker-models", self.patience() + INTERVAL);
             if let Err(error) = self.read_models().await {
                 tracing::warn!("reading the V1 worker models failed: {error}");
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_cds::{CdnConfig, HeartbeatHealth, NamesExhausted, Protocol, QueueHealth, WorkerNames};
@@ -26,6 +27,11 @@ use crate::config::{Config, Surroundings};
 use crate::metrics::Metrics;
 use crate::names::NamePrefix;
 use crate::spares::PoolStanding;
+
+/// What a round takes beside its calls to CDS, on a machine that is busy with other things.
+const ROUND: Duration = Duration::from_mins(2);
+/// As many calls to CDS, one after the other, each at the end of its time.
+const CALLS: u32 = 20;
 
 /// Everything that a step of a running hatchery may need. Shared by all of its tasks.
 #[derive(Debug)]
@@ -148,6 +154,13 @@ impl Nest {
     pub(crate) fn queue_health(&self) -> Vec<(Protocol, QueueHealth)> {
         let queues = lock(&self.queues);
         queues.iter().map(|(protocol, health)| (*protocol, health.borrow().clone())).collect()
+    }
+
+    /// How long a loop takes at most for a round of calls, all of which end at their deadlines: what it promises before it makes them. Both
+    /// lists of CDS, each with all its attempts, behind somebody else who reads them, and signing in anew in between; the vCenter's deadlines
+    /// are short beside that.
+    pub(crate) fn patience(&self) -> Duration {
+        ROUND + self.config.api.request_timeout.saturating_mul(CALLS)
     }
 
     /// Waits until decisions can be made.

@@ -1,5 +1,7 @@
 //! From a configuration to a hatchery that decides.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,6 +37,13 @@ const PAUSE: Duration = Duration::from_secs(10);
 const ASKING: usize = 8;
 /// A CDN that CDS cannot name is asked for again at this interval.
 const CDN_PAUSE: Duration = Duration::from_secs(2);
+
+const INVENTORY: &str = "inventory";
+const OPENING: &str = "opening";
+/// A wait for news ends after a minute, a call after less; a whole load is a row of them. Many times that is a stream that hangs.
+const UNHEARD: Duration = Duration::from_mins(15);
+/// Clones of an earlier process get ten minutes, and their VMs half a minute each to be seen.
+const OPEN_WITHIN: Duration = Duration::from_mins(30);
 
 pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
     let Wiring { config, surroundings, vcenter, cds, clock, random, metrics, version, hostname } =
@@ -166,12 +175,17 @@ async fn connect(
 
 fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef) {
     let (on, datacenter) = (Arc::clone(nest), datacenter.clone());
-    tasks.supervise("inventory", move || follow_inventory(Arc::clone(&on), datacenter.clone()));
-    supervise(nest, tasks, "opening", open);
-    supervise(nest, tasks, "worker-lists", |nest, _| async move { nest.follow_workers().await });
+    let all = Arc::clone(tasks);
+    tasks.supervise(INVENTORY, move || {
+        follow_inventory(Arc::clone(&on), Arc::clone(&all), datacenter.clone())
+    });
+    supervise(nest, tasks, OPENING, open);
+    supervise(nest, tasks, "worker-lists", |nest, tasks| async move {
+        nest.follow_workers(&tasks).await;
+    });
     if nest.cds.v1().is_some() && nest.config.models_v1 {
-        supervise(nest, tasks, "worker-models", |nest, _| async move {
-            nest.follow_models().await;
+        supervise(nest, tasks, "worker-models", |nest, tasks| async move {
+            nest.follow_models(&tasks).await;
         });
     }
     if nest.cds.v1().is_some() {
@@ -209,9 +223,15 @@ pub(super) fn supervise<F>(
     tasks.supervise(name, move || body(Arc::clone(&nest), Arc::clone(&on)));
 }
 
-async fn follow_inventory(nest: Arc<Nest>, datacenter: MoRef) {
+async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>, datacenter: MoRef) {
     loop {
-        match nest.mirror.follow(&nest.vcenter.observer(), &datacenter).await {
+        let observer = nest.vcenter.observer();
+        let followed = tokio::select! {
+            biased;
+            followed = nest.mirror.follow(&observer, &datacenter) => followed,
+            never = note_progress(&nest, &tasks) => match never {},
+        };
+        match followed {
             // The client was shut down.
             Ok(()) => return,
             Err(error) if error.remedy() == Remedy::GiveUp => {
@@ -226,24 +246,53 @@ async fn follow_inventory(nest: Arc<Nest>, datacenter: MoRef) {
     }
 }
 
+/// The stream is heard at every answer of the vCenter, also at one without news, and at every call that failed.
+async fn note_progress(nest: &Nest, tasks: &Tasks) -> Infallible {
+    let (mut stream, mut changes) = (nest.mirror.stream(), nest.mirror.changes());
+    loop {
+        // What it waits for then is the vCenter, and after a refused login for as long as that takes: a restart would only lock the account.
+        if stream.borrow_and_update().trouble.is_some() {
+            tasks.rest(INVENTORY);
+        } else {
+            tasks.beat(INVENTORY, UNHEARD);
+        }
+        let heard = async {
+            tokio::select! {
+                biased;
+                heard = stream.changed() => heard,
+                heard = changes.changed() => heard,
+            }
+        };
+        if heard.await.is_err() {
+            return pending().await;
+        }
+    }
+}
+
 /// Reads everything once, then lets the loops decide.
 async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    tasks.rest(OPENING);
     while !nest.mirror.wait_complete(Duration::from_mins(1)).await {
         tracing::info!("still reading the inventory");
     }
+    tasks.beat(OPENING, OPEN_WITHIN + nest.patience());
     while let Err(error) = nest.wait_for_earlier_clones().await {
         tracing::warn!("the vCenter's tasks are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
+        tasks.beat(OPENING, OPEN_WITHIN + nest.patience());
     }
+    tasks.beat(OPENING, nest.patience());
     while let Err(error) = nest.read_workers().await {
         tracing::warn!("the workers are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
+        tasks.beat(OPENING, nest.patience());
     }
     while let Err(error) = nest.read_models().await {
         tracing::warn!("the worker models are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
+        tasks.beat(OPENING, nest.patience());
     }
-    learn_cdn(&nest).await;
+    learn_cdn(&nest, &tasks).await;
     let (vms, own) = {
         let snapshot = nest.mirror.snapshot();
         (snapshot.len(), snapshot.owned_by(nest.hatchery()).count())
@@ -257,12 +306,13 @@ async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 }
 
 /// What the configuration leaves open about the CDN is asked of CDS. An API without one says so, and workers then get none.
-async fn learn_cdn(nest: &Nest) {
+async fn learn_cdn(nest: &Nest, tasks: &Tasks) {
     let known = nest.cdn();
     if !known.http_url.is_empty() && !known.tcp_url.is_empty() {
         return;
     }
     loop {
+        tasks.beat(OPENING, nest.patience());
         match nest.cds.cdn_config().await {
             Ok(told) => {
                 let mut cdn = lock(&nest.cdn);

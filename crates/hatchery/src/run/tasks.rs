@@ -1,4 +1,5 @@
-//! Background tasks that do not die silently: a panic is caught, counted and seen, and the task begins anew after a pause (W10).
+//! Background tasks that do not die silently: a panic is caught, counted and seen, and the task begins anew after a pause (W10). Nor do they hang
+//! silently: each says before every step by when it will be heard again, and one that keeps silent for longer is seen.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -40,6 +41,16 @@ struct Shared {
 struct State {
     is_running: bool,
     restarts: u64,
+    /// `None`: it waits for something that may take any time, or has not begun yet.
+    beat: Option<Beat>,
+}
+
+/// The last that was heard of a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Beat {
+    at: Instant,
+    /// By when it is heard again unless it hangs.
+    due: Option<Instant>,
 }
 
 /// How a supervised task is doing.
@@ -48,6 +59,8 @@ pub struct TaskHealth {
     pub name: &'static str,
     pub is_running: bool,
     pub restarts: u64,
+    /// How long nothing was heard of it, if that is longer than its own deadlines allow: it hangs.
+    pub silent: Option<Duration>,
 }
 
 impl Tasks {
@@ -79,7 +92,7 @@ impl Tasks {
                     lock(&shared.states).remove(name);
                     return;
                 };
-                shared.set(name, |state| state.is_running = false);
+                shared.set(name, |state| (state.is_running, state.beat) = (false, None));
                 let Ok(panic) = error.try_into_panic() else { return };
                 tracing::error!(task = name, "panicked and begins anew: {}", words(&*panic));
                 shared.metrics.task_restarted(name);
@@ -94,6 +107,17 @@ impl Tasks {
                 });
             }
         });
+    }
+
+    /// A loop goes on, and is heard again `within` this long at the latest: the next step is bounded by deadlines of its own that add up to less.
+    pub(crate) fn beat(&self, name: &'static str, within: Duration) {
+        let at = Instant::now();
+        self.shared.heard(name, Some(Beat { at, due: at.checked_add(within) }));
+    }
+
+    /// A loop goes on to wait for something that may take any time.
+    pub(crate) fn rest(&self, name: &'static str) {
+        self.shared.heard(name, None);
     }
 
     /// Work with an end. `kind` is from a closed set; a panic is counted under it and ends only this piece of work.
@@ -151,10 +175,12 @@ impl Tasks {
     }
 
     pub(crate) fn health(&self) -> Vec<TaskHealth> {
+        let now = Instant::now();
         let health = |(name, state): (&&'static str, &State)| TaskHealth {
             name,
             is_running: state.is_running,
             restarts: state.restarts,
+            silent: state.silence(now),
         };
         lock(&self.shared.states).iter().map(health).collect()
     }
@@ -166,7 +192,21 @@ impl fmt::Debug for Tasks {
     }
 }
 
+impl State {
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let beat = self.beat.filter(|beat| beat.due.is_some_and(|due| due < now))?;
+        Some(now.duration_since(beat.at))
+    }
+}
+
 impl Shared {
+    /// Nothing of a task that has come to its end.
+    fn heard(&self, name: &'static str, beat: Option<Beat>) {
+        if let Some(state) = lock(&self.states).get_mut(name) {
+            state.beat = beat;
+        }
+    }
+
     fn set(&self, name: &'static str, change: impl FnOnce(&mut State)) {
         change(lock(&self.states).entry(name).or_default());
     }
@@ -236,8 +276,49 @@ mod tests {
         assert!(!tasks.health()[0].is_running, "between two runs it does not run");
         sleep(Duration::from_secs(10)).await;
         assert_eq!(begun.load(Ordering::SeqCst), 3);
-        let health = TaskHealth { name: "mainRoutine", is_running: true, restarts: 2 };
+        let (name, silent) = ("mainRoutine", None);
+        let health = TaskHealth { name, is_running: true, restarts: 2, silent };
         assert_eq!(tasks.health(), [health]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_not_heard_in_time_hangs_and_one_that_rests_does_not() {
+        let tasks = Arc::new(tasks());
+        let minute = Duration::from_mins(1);
+        let on = Arc::clone(&tasks);
+        tasks.supervise("goes-on", move || {
+            let on = Arc::clone(&on);
+            async move {
+                loop {
+                    on.beat("goes-on", minute);
+                    sleep(minute).await;
+                }
+            }
+        });
+        let on = Arc::clone(&tasks);
+        tasks.supervise("hangs", move || {
+            on.beat("hangs", minute);
+            std::future::pending()
+        });
+        let on = Arc::clone(&tasks);
+        tasks.supervise("rests", move || {
+            on.beat("rests", minute);
+            on.rest("rests");
+            std::future::pending()
+        });
+        tasks.supervise("never-said-anything", std::future::pending);
+        let silent = || -> Vec<_> {
+            let health = tasks.health().into_iter();
+            health.filter_map(|task| Some((task.name, task.silent?))).collect()
+        };
+        sleep(minute - Duration::from_secs(1)).await;
+        assert_eq!(silent(), []);
+        sleep(minute * 60).await;
+        let [("hangs", since)] = silent()[..] else { panic!("{:?}", silent()) };
+        assert!(since > minute * 60, "{since:?}");
+        // What has come to its end is not awaited either.
+        tasks.beat("ended", minute);
+        assert_eq!(tasks.health().len(), 4);
     }
 
     #[tokio::test(start_paused = true)]

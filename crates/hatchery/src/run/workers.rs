@@ -10,6 +10,7 @@ use roost_fleet::Freshness;
 use super::desk::lock;
 use super::holding::Beside;
 use super::nest::Nest;
+use super::tasks::Tasks;
 use crate::pool::{Listed, StartedVm, Views};
 use crate::time::elapsed;
 
@@ -149,8 +150,9 @@ impl Nest {
     }
 
     /// Reads the lists for ever: seldom at rest, often while workers are awaited.
-    pub(super) async fn follow_workers(&self) {
+    pub(super) async fn follow_workers(&self, tasks: &Tasks) {
         loop {
+            tasks.beat("worker-lists", self.patience() + SLOW);
             if let Err(error) = self.read_workers().await {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }

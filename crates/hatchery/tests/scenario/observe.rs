@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use roost_cds::{JobStatus, Level, MonitoringStatus};
 use roost_cds_sim::{Fault, V2Demand};
 use roost_fleet::{Decided, Phase};
+use roost_hatchery::planted::{Bug, plant};
 use roost_hatchery::run::view::{JobState, Stage, VmKind};
 use roost_hatchery::run::{News, Stopped};
 use roost_vcenter_sim::Outage;
@@ -74,6 +75,49 @@ async fn a_vcenter_that_is_away_is_an_alert_and_never_a_zero() {
     sleep(mins(20)).await;
     assert_eq!(lab.hatchery().status().level(), Level::Ok);
     assert!(window.readiness().iter().all(|check| check.ok));
+}
+
+/// `/livez` and the watchdog ask for this: a loop that neither ends nor goes on is as bad as one that is gone.
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_hangs_is_named_and_the_service_does_not_count_as_alive() {
+    let lab = Lab::new().await;
+    let window = lab.hatchery().window();
+    sleep(mins(30)).await;
+    assert!(window.liveness().iter().all(|check| check.ok), "{:?}", window.liveness());
+    plant(Some(Bug::CleanupHangs));
+    sleep(mins(30)).await;
+    plant(None);
+    let dead: Vec<_> = window.liveness().into_iter().filter(|check| !check.ok).collect();
+    let [check] = dead.as_slice() else { panic!("{dead:?}") };
+    assert_eq!(check.name, "hatchery-vsphere-kill-awol-servers");
+    assert!(check.words.starts_with("hangs: no progress for "), "{}", check.words);
+    let status = lab.hatchery().status();
+    assert_eq!(status.level(), Level::Alert);
+    let (level, words) = &lines(&status)["goroutine/hatchery-vsphere-kill-awol-servers"];
+    assert_eq!((*level, words.as_str()), (Level::Alert, check.words.as_str()));
+}
+
+/// Every loop waits at its own deadlines: nothing that others do makes it look as if it hung.
+#[tokio::test(start_paused = true)]
+async fn servers_that_do_not_answer_are_not_a_loop_that_hangs() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 1)).await;
+    let window = lab.hatchery().window();
+    let alive = |when: &str| {
+        let dead: Vec<_> = window.liveness().into_iter().filter(|check| !check.ok).collect();
+        assert!(dead.is_empty(), "{when}: {dead:?}");
+    };
+    lab.cds.inject(Fault::on("GET /worker").delay(mins(10)));
+    lab.cds.inject(Fault::on("GET /v2/hatchery").delay(mins(10)));
+    for _ in 0..20 {
+        sleep(mins(1)).await;
+        alive("CDS does not answer");
+    }
+    lab.cds.clear_faults();
+    lab.vcenter.restart(Outage { lasts: mins(40), refuses: false });
+    for _ in 0..60 {
+        sleep(mins(1)).await;
+        alive("the vCenter does not answer");
+    }
 }
 
 #[tokio::test(start_paused = true)]

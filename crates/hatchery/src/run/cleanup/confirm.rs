@@ -17,6 +17,7 @@ use crate::run::chain::Chain;
 use crate::run::holding::own_annotation;
 use crate::run::nest::Nest;
 use crate::run::tasks::Tasks;
+use crate::status::task;
 
 /// At one look, so that many such VMs do not become a burst of calls. The rest is asked about at the next.
 const AT_ONCE: usize = 20;
@@ -45,6 +46,7 @@ pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
     nest.deletions.keep_absent(|vm| absent.iter().any(|fate| fate.vm.id == *vm));
     for fate in absent {
         let vm = &fate.vm;
+        tasks.beat(task::CLEANUP, nest.patience());
         match nest.ask_about(vm).await {
             Ok(Word::NotAtWork { is_over }) => give_up(nest, tasks, &fate, is_over),
             Ok(Word::Nothing) => {

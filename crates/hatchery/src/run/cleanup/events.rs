@@ -6,13 +6,15 @@ use super::fate::fates;
 use crate::retire::{EventKind, EventTimes, Verdict};
 use crate::run::chain::Chain;
 use crate::run::nest::Nest;
+use crate::run::tasks::Tasks;
+use crate::status::task;
 
 /// At one look, so that a datacenter full of such VMs does not become a burst of calls. The rest is asked for at the next.
 const AT_ONCE: usize = 20;
 
 impl Nest {
     /// Reads the events that verdicts wait for, once for each VM and state of its power. One that cannot be read keeps its VM (W22).
-    pub(super) async fn learn_events(&self) {
+    pub(super) async fn learn_events(&self, tasks: &Tasks) {
         let snapshot = self.mirror.snapshot();
         if !snapshot.freshness().complete {
             return;
@@ -21,6 +23,7 @@ impl Nest {
         let waiting = fates(self, &snapshot, self.now()).into_iter();
         let asked = waiting.filter(|fate| fate.verdict == Verdict::AskEvents).take(AT_ONCE);
         for vm in asked.map(|fate| fate.vm) {
+            tasks.beat(task::CLEANUP, self.patience());
             let query = EventQuery::of(vm.id.moref()).types(&EventKind::ALL.map(EventKind::class));
             match self.vcenter.events(&query).await {
                 Ok(events) => {

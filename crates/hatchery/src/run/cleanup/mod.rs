@@ -28,18 +28,25 @@ pub(super) use self::set_right::keep_right;
 use super::chain::Chain;
 use super::nest::Nest;
 use super::tasks::Tasks;
+use crate::planted::{self, Bug};
+use crate::status::task;
 
 /// Looks at every tick, when a VM was marked, and when what was seen once can be seen again.
 pub(super) async fn keep_clean(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
     loop {
+        tasks.beat(task::CLEANUP, nest.patience());
+        if planted::is(Bug::CleanupHangs) {
+            return std::future::pending().await;
+        }
         // A list that could not be read is known as such, and refuses.
         if let Err(error) = nest.read_workers().await {
             tracing::warn!("the clean-up could not read the workers: {}", Chain(&error));
         }
-        nest.learn_events().await;
+        nest.learn_events(&tasks).await;
         confirm::confirm_absent(&nest, &tasks).await;
         let again = pass::pass(&nest, &tasks);
+        tasks.beat(task::CLEANUP, nest.patience() + again);
         tokio::select! {
             biased;
             () = nest.signals.cleanup.notified() => {}

@@ -13,20 +13,23 @@ use crate::pool::{Consistency, Correction, Pool};
 use crate::run::chain::Chain;
 use crate::run::nest::Nest;
 use crate::run::tasks::Tasks;
+use crate::status::task;
 
 const INTERVAL: Duration = Duration::from_secs(20);
 
 /// Corrects CDS about workers whose VM is gone, on whole views only (W3, W28).
-pub(in crate::run) async fn keep_right(nest: Arc<Nest>, _tasks: Arc<Tasks>) {
+pub(in crate::run) async fn keep_right(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
     let (mut consistency, mut given_back) = (Consistency::default(), BTreeSet::new());
     loop {
+        tasks.beat(task::DISABLED, nest.patience() + INTERVAL);
         sleep(INTERVAL).await;
         let now = nest.now();
         if let Ok(pool) = nest.join_workers(&nest.mirror.snapshot(), now) {
             let corrections = consistency.observe(&pool, now);
             given_back.retain(|name: &String| pool.get(name).is_some());
             for correction in corrections {
+                tasks.beat(task::DISABLED, nest.patience());
                 correct(&nest, &pool, &correction, &mut given_back).await;
             }
         }

@@ -24,6 +24,7 @@ use super::chain::Chain;
 use super::nest::Nest;
 use super::tasks::Tasks;
 use crate::spares::Removal;
+use crate::status::task;
 
 /// What waits for room or for a whole view is looked at again after this long. It costs no call.
 const SOON: Duration = Duration::from_secs(15);
@@ -32,8 +33,10 @@ const SOON: Duration = Duration::from_secs(15);
 pub(super) async fn keep(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
     loop {
+        tasks.beat(task::PROVISIONING, nest.patience());
         let (work, again) = look(&nest);
         begin(&nest, &tasks, work);
+        tasks.beat(task::PROVISIONING, nest.patience() + again);
         tokio::select! {
             biased;
             () = nest.signals.spares.notified() => {}

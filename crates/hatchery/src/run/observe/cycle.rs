@@ -16,6 +16,7 @@ use super::disks::Disks;
 use super::overview::queue;
 use crate::annotation::Annotation;
 use crate::metrics::{Cycle, CycleFacts, PoolReading, VmRow};
+use crate::status::task;
 
 /// As often as CDS's own hatchery.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -24,10 +25,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// At rest it asks the vCenter one thing in each cycle: what the resource pool uses, which nothing else tells. Disks are asked about when a
 /// VM of ours has changed.
-pub(crate) async fn keep_counting(nest: Arc<Nest>, _tasks: Arc<Tasks>) {
+pub(crate) async fn keep_counting(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
     let mut disks = Disks::default();
     loop {
+        tasks.beat(task::METRICS, nest.patience() + INTERVAL);
         let usage = read_usage(&nest).await;
         learn_disks(&nest, &mut disks).await;
         nest.metrics.replace(collect(&nest, &disks, usage));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_cds::{Heartbeat, HeartbeatHealth, HeartbeatSettings, Protocol};
+use roost_cds::{Heartbeat, HeartbeatHealth, HeartbeatSettings, MonitoringStatus, Protocol};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -22,7 +22,7 @@ pub(crate) async fn beat_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(client) = nest.cds.v1().cloned() else { return };
     let heart = Heartbeat::v1(client, settings(&nest), Arc::clone(&nest.clock));
     nest.follow_heart(Protocol::V1, heart.health());
-    let gave_up = heart.run(|| nest.status(&tasks)).await;
+    let gave_up = heart.run(|| tell("heartbeat-v1", &nest, &tasks)).await;
     tracing::error!("{}", Chain(&gave_up));
     nest.stop(Stopped::Heartbeat(Arc::new(gave_up)));
 }
@@ -33,10 +33,16 @@ pub(crate) async fn beat_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
         let Some(client) = nest.cds.v2().cloned() else { return };
         let heart = Heartbeat::v2(client, settings(&nest), Arc::clone(&nest.clock));
         nest.follow_heart(Protocol::V2, heart.health());
-        let gave_up = heart.run(|| nest.status(&tasks)).await;
+        let gave_up = heart.run(|| tell("heartbeat-v2", &nest, &tasks)).await;
         tracing::error!("begins anew in {ANEW:?}: {}", Chain(&gave_up));
         sleep(ANEW).await;
     }
+}
+
+/// What the next beat says.
+fn tell(name: &'static str, nest: &Nest, tasks: &Tasks) -> MonitoringStatus {
+    tasks.beat(name, nest.patience() + HeartbeatSettings::default().interval + ANEW);
+    nest.status(tasks)
 }
 
 fn settings(nest: &Nest) -> HeartbeatSettings {

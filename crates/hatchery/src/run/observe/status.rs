@@ -29,7 +29,11 @@ impl Nest {
         let health = tasks.health();
         let tasks: Vec<TaskState<'_>> = health
             .iter()
-            .map(|task| TaskState { name: task.name, is_running: task.is_running })
+            .map(|task| TaskState {
+                name: task.name,
+                is_running: task.is_running,
+                silent: task.silent,
+            })
             .collect();
         let is_whole = inventory_doubt(&snapshot, now).is_none();
         let workers = is_whole.then(|| started(&snapshot, self.hatchery(), &self.desk()).len());
@@ -84,18 +88,21 @@ impl Nest {
         (Level::Ok, "Jobs", words)
     }
 
-    /// Whether the loops make progress.
+    /// Whether the loops make progress. Asks for nothing that a loop may hold: it must answer when one hangs.
     pub(super) fn liveness(&self, tasks: &Tasks) -> Vec<Check> {
         let mut checks: Vec<Check> = tasks
             .health()
             .into_iter()
             .map(|task| Check {
                 name: task.name,
-                ok: task.is_running || task.restarts < HOPELESS,
-                words: match (task.is_running, task.restarts) {
-                    (true, 0) => "running".to_owned(),
-                    (true, restarts) => format!("running, restarted {restarts} times"),
-                    (false, restarts) => format!("not running, restarted {restarts} times"),
+                ok: task.silent.is_none() && (task.is_running || task.restarts < HOPELESS),
+                words: match (task.is_running, task.silent, task.restarts) {
+                    (true, Some(silent), _) => {
+                        format!("hangs: no progress for {} s", silent.as_secs())
+                    }
+                    (true, None, 0) => "running".to_owned(),
+                    (true, None, restarts) => format!("running, restarted {restarts} times"),
+                    (false, _, restarts) => format!("not running, restarted {restarts} times"),
                 },
             })
             .collect();

@@ -39,6 +39,7 @@ pub(super) async fn keep_registered(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(interval) = nest.config.counts.register_interval else { return };
     nest.opened().await;
     loop {
+        tasks.beat("registration", nest.patience() + interval);
         let is_held = nest.steering.spawning().is_some();
         let Work { begin, abandon } = if is_held { Work::default() } else { look(&nest) };
         for (vm, reason) in abandon {
