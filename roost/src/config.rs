@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use roost_hatchery::config::{self, Config, Loaded, SystemSurroundings};
 
+use crate::chain::Chain;
 use crate::output::say;
+use crate::serve::load_tls;
 
 /// Says every problem of a file, each led by the path to edit; fails if one of them would keep Roost from starting.
 pub(crate) fn check(file: &Path) -> anyhow::Result<()> {
@@ -27,6 +29,10 @@ fn read(file: &Path) -> anyhow::Result<Loaded> {
     match Config::load(&text, &SystemSurroundings) {
         Ok(loaded) => {
             tell("warning", &loaded.warnings);
+            if let Err(error) = load_tls(&loaded.config.listen) {
+                tell("problem", &[Chain(&error.into())]);
+                anyhow::bail!("{}: {}", file.display(), count(1, "problem"));
+            }
             Ok(loaded)
         }
         Err(invalid) => {

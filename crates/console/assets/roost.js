@@ -35,33 +35,101 @@
     say.timer = setTimeout(() => { el.hidden = true; }, 8000);
   };
 
-  // What had the keyboard keeps it.
+  // What was sent, from which the next changes start.
+  let known = { set: new Map(), tables: new Map() };
+  const edited = (old, change) => {
+    if (typeof change === "string") return change;
+    let text = "", at = 0;
+    for (const [from, drop, instead] of change) {
+      text += old.slice(at, from) + instead;
+      at = from + drop;
+    }
+    return text + old.slice(at);
+  };
+  const reordered = (old, changes) => {
+    const keys = [];
+    let at = 0;
+    for (const [from, drop, instead] of changes) {
+      keys.push(...old.slice(at, from), ...instead);
+      at = from + drop;
+    }
+    return keys.concat(old.slice(at));
+  };
+
+  // Only what reads differently is touched: what has the keyboard keeps it, what is open stays open, what is selected stays so.
+  const keyOf = (node) => node.nodeName + (node.nodeType === 1
+    ? (node.getAttribute("href") || node.dataset?.post || node.firstElementChild?.getAttribute("href") || "") : "");
+  const become = (old, now) => {
+    if (old.nodeType !== 1) {
+      if (old.data !== now.data) old.data = now.data;
+      return;
+    }
+    const sameTime = old.matches("time[data-ago]") && old.getAttribute("datetime") === now.getAttribute("datetime");
+    for (const { name } of [...old.attributes]) if (!now.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (!sameTime) morph(old, now);
+  };
+  const morph = (old, now) => {
+    let at = old.firstChild;
+    for (const next of [...now.childNodes]) {
+      const key = keyOf(next);
+      let same = at;
+      // Words between elements are no reason to pass one by.
+      while (same && keyOf(same) !== key) same = next.nodeType === 1 ? same.nextSibling : null;
+      if (!same) { old.insertBefore(next, at); continue; }
+      while (at !== same) { const gone = at; at = at.nextSibling; gone.remove(); }
+      become(at, next);
+      at = at.nextSibling;
+    }
+    while (at) { const gone = at; at = at.nextSibling; gone.remove(); }
+  };
+  const showIn = (el, html) => {
+    const now = el.cloneNode(false);
+    now.innerHTML = html;
+    morph(el, now);
+  };
+
+  // What is moved loses the keyboard, and gets it back.
   const marked = (el) => el && el.closest("main") &&
     (el.dataset.post || (el.getAttribute("href") && "h" + el.getAttribute("href")));
   const patch = (news) => {
     now = news.now;
-    if (news.clock) by("clock").textContent = news.clock;
+    by("clock").textContent = new Date(now).toISOString().slice(11, 19);
     const focus = marked(document.activeElement);
-    for (const [id, html] of Object.entries(news.set || {})) {
-      const el = by("b-" + id);
+    for (const [id, change] of Object.entries(news.set || {})) {
+      const html = edited(known.set.get(id) || "", change), el = by("b-" + id);
+      known.set.set(id, html);
       if (!el) continue;
-      const open = [...el.querySelectorAll("details[open]")].length > 0;
-      if (open) continue;
-      el.innerHTML = html;
+      showIn(el, html);
       el.hidden = !html;
     }
     for (const [id, change] of Object.entries(news.tables || {})) {
+      const was = known.tables.get(id) || { order: [], rows: new Map() };
+      known.tables.set(id, was);
       const el = by("b-" + id), body = el && el.querySelector("tbody");
       if (!body) continue;
-      // Only what is new now is marked: a row that is moved would show its mark again.
       const rows = new Map([...body.rows].map((row) => { row.className = ""; return [row.dataset.key, row]; }));
-      for (const [key, html] of Object.entries(change.rows || {})) {
+      for (const [key, text] of Object.entries(change.rows || {})) {
+        const html = edited(was.rows.get(key) || "", text);
+        was.rows.set(key, html);
         let row = rows.get(key);
-        if (!row) { row = document.createElement("tr"); row.dataset.key = key; row.className = "new"; rows.set(key, row); }
+        if (row) { showIn(row, html); continue; }
+        row = document.createElement("tr");
+        row.dataset.key = key;
+        row.className = "new";
         row.innerHTML = html;
+        rows.set(key, row);
       }
-      if (change.order) body.replaceChildren(...change.order.map((key) => rows.get(key)).filter(Boolean));
-      if (change.below !== undefined) el.querySelector(".below").innerHTML = change.below;
+      if (change.order) {
+        was.order = reordered(was.order, change.order);
+        const stay = new Set(was.order);
+        for (const [key, row] of rows) if (!stay.has(key)) { row.remove(); was.rows.delete(key); }
+        was.order.forEach((key, index) => {
+          const row = rows.get(key);
+          if (row && body.rows[index] !== row) body.insertBefore(row, body.rows[index] || null);
+        });
+      }
+      if (change.below !== undefined) showIn(el.querySelector(".below"), change.below);
     }
     if (focus && !marked(document.activeElement)) {
       for (const el of document.querySelectorAll("main a[href], main [data-post]")) {
@@ -69,12 +137,12 @@
       }
     }
     tick();
-    refresh();
   };
 
   const state = (text, mood) => {
     const el = by("live");
-    if (el) { el.textContent = text; el.className = "chip " + mood; }
+    // Said once: a reader would say it again at every change.
+    if (el && el.textContent !== text) { el.textContent = text; el.className = "chip " + mood; }
   };
 
   // Not an EventSource: it cannot show a token.
@@ -89,6 +157,7 @@
           { headers: headers(), signal: mine.signal, cache: "no-store" });
         if (answer.status === 404) { state("gone", "quiet"); return; }
         if (!answer.ok) throw new Error(String(answer.status));
+        known = { set: new Map(), tables: new Map() };
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
         let text = "";
         for (;;) {
@@ -124,7 +193,7 @@
     scrollTo(0, 0);
   };
 
-  const refresh = () => document.body.classList.toggle("may", Boolean(token()));
+  const refresh = () => document.body.classList.toggle("may", Boolean(token() || document.body.dataset.may));
 
   const signIn = async () => {
     const dialog = by("signin"), field = dialog.querySelector("input");
@@ -164,6 +233,8 @@
   };
 
   document.addEventListener("click", (event) => {
+    const closes = event.target.closest("[data-close]");
+    if (closes) { closes.closest("dialog").close("no"); return; }
     const button = event.target.closest("[data-post]");
     if (button) { act(button); return; }
     if (event.target.closest("#key")) {
@@ -181,6 +252,11 @@
     if (event.target.method !== "get" || !token()) return;
     event.preventDefault();
     show(location.pathname + "?" + new URLSearchParams(new FormData(event.target)), true);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
+    const field = document.querySelector(".filter input[type=search]");
+    if (field) { event.preventDefault(); field.focus(); field.select(); }
   });
   addEventListener("popstate", () => { if (token()) show(location.href, false); });
 

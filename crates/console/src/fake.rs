@@ -31,6 +31,8 @@ pub(crate) struct Shown {
     /// More VMs than the one that is always there.
     pub(crate) vms: Vec<VmView>,
     pub(crate) jobs: Vec<JobView>,
+    /// Those that come before the one that is always there.
+    pub(crate) first_jobs: Vec<JobView>,
 }
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
@@ -46,6 +48,7 @@ impl Default for Fake {
             answered: Vec::new(),
             vms: Vec::new(),
             jobs: Vec::new(),
+            first_jobs: Vec::new(),
         };
         Self { feed: Feed::default(), shown: Mutex::new(shown) }
     }
@@ -137,7 +140,9 @@ impl Source for Fake {
     }
 
     fn jobs(&self) -> Vec<JobView> {
-        [job("42")].into_iter().chain(self.shown().jobs.clone()).collect()
+        let Shown { first_jobs, jobs, .. } = &*self.shown();
+        let all = first_jobs.iter().cloned().chain([job("42")]).chain(jobs.iter().cloned());
+        all.collect()
     }
 
     fn job(&self, id: &str) -> Option<JobDetail> {

@@ -8,6 +8,7 @@ mod server;
 mod settings;
 mod source;
 mod steer;
+mod tls;
 pub mod views;
 
 pub use feed::{Feed, Subscription};
@@ -15,3 +16,4 @@ pub use server::{Console, serve};
 pub use settings::Settings;
 pub use source::{Answered, Source};
 pub use steer::{Acting, Action, Found, Order, Person, Refused, Shown, Steer};
+pub use tls::{Tls, TlsError, TlsPart};

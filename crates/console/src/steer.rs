@@ -1,6 +1,7 @@
 use std::fmt::{self, Debug};
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,15 +61,22 @@ pub struct Person {
     pub from: IpAddr,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
     Token,
+    /// A client certificate that the configured authority has signed.
+    Certificate {
+        /// The common name of its subject.
+        name: Arc<str>,
+    },
 }
 
 impl fmt::Display for Person {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.shown {
-            Shown::Token => write!(f, "whoever has the token, from {}", self.from.to_canonical()),
+        let from = self.from.to_canonical();
+        match &self.shown {
+            Shown::Token => write!(f, "whoever has the token, from {from}"),
+            Shown::Certificate { name } => write!(f, "{name}, by client certificate, from {from}"),
         }
     }
 }
@@ -118,5 +126,8 @@ mod tests {
         assert_eq!(order(None).to_string(), "whoever has the token, from 10.0.0.7");
         let with_reason = order(Some("host upgrade")).to_string();
         assert_eq!(with_reason, "whoever has the token, from 10.0.0.7 (host upgrade)");
+        let shown = Shown::Certificate { name: "ada".into() };
+        let ada = Person { shown, ..by };
+        assert_eq!(ada.to_string(), "ada, by client certificate, from 10.0.0.7");
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::target::Target;
+use super::trust::{self, TrustError};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
@@ -24,6 +25,8 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) enum AskError {
     #[error("setting up HTTP")]
     Setup { source: reqwest::Error },
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error(
         "no service can be reached at {url} (`roost run` starts one; --url, -c or ROOST_URL name another)"
     )]
@@ -54,6 +57,7 @@ pub(crate) struct Client {
     base: Url,
     token: Option<Secret>,
     token_trouble: Option<String>,
+    has_certificate: bool,
 }
 
 #[derive(Deserialize)]
@@ -64,22 +68,24 @@ struct Fault {
 impl Client {
     pub(super) fn new(target: Target) -> Result<Self, AskError> {
         let basis = || {
-            reqwest::Client::builder()
+            let builder = reqwest::Client::builder()
                 .http1_only()
                 // A token must not follow to where somebody else points.
                 .redirect(Policy::none())
                 // It is on this machine, or near.
                 .no_proxy()
-                .connect_timeout(CONNECT_WITHIN)
+                .connect_timeout(CONNECT_WITHIN);
+            trust::from_environment(builder)
         };
         let setup = |source| AskError::Setup { source };
         let Target { url: base, token, token_trouble } = target;
         Ok(Self {
-            http: basis().timeout(ANSWER_WITHIN).build().map_err(setup)?,
-            streams: basis().read_timeout(SILENT_FOR).build().map_err(setup)?,
+            http: basis()?.timeout(ANSWER_WITHIN).build().map_err(setup)?,
+            streams: basis()?.read_timeout(SILENT_FOR).build().map_err(setup)?,
             base,
             token,
             token_trouble,
+            has_certificate: trust::has_certificate(),
         })
     }
 
@@ -87,10 +93,11 @@ impl Client {
         &self.base
     }
 
-    /// Whether there is a token, so that actions may be asked for; else how to give one.
+    /// Whether there is a token or a certificate, so that actions may be asked for; else how to give one.
     pub(crate) fn may_act(&self) -> Result<(), AskError> {
         match self.token {
             Some(_) => Ok(()),
+            None if self.has_certificate => Ok(()),
             None => Err(AskError::NoToken { trouble: self.token_trouble.clone() }),
         }
     }

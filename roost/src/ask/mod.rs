@@ -12,6 +12,7 @@ mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod vm;
 mod vms;
 mod watch;

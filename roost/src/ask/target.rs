@@ -83,7 +83,8 @@ fn url_of(path: &Path, text: &str, surroundings: &dyn Surroundings) -> Result<St
         Ok(IpAddr::V4(ip)) => ip.to_string(),
         Err(_) => address.to_owned(),
     };
-    Ok(format!("http://{host}:{}", listen.port))
+    let scheme = if listen.tls.is_some() { "https" } else { "http" };
+    Ok(format!("{scheme}://{host}:{}", listen.port))
 }
 
 fn parse(text: &str) -> Result<Url, TargetError> {
@@ -160,6 +161,7 @@ mod tests {
             ("addr = '10.0.0.7'\nport = 9", "http://10.0.0.7:9/"),
             ("addr = 'fd00::7'\nport = 9", "http://[fd00::7]:9/"),
             ("addr = 'roost.example'\nport = 9", "http://roost.example:9/"),
+            ("certFile = 'c'\nkeyFile = 'k'\nport = 9", "https://127.0.0.1:9/"),
         ] {
             let surroundings =
                 Pretend { files: [("conf", config(http))].into(), ..Pretend::default() };

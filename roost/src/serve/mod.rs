@@ -2,6 +2,7 @@
 
 mod source;
 mod steer;
+mod tls;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use tokio::sync::watch;
 
 pub(crate) use self::source::HatcherySource;
 pub(crate) use self::steer::HatcherySteer;
+pub(crate) use self::tls::load as load_tls;
 use crate::notify::Supervisor;
 use crate::output::say;
 use crate::{config, telemetry};
@@ -35,6 +37,7 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
     let config = Arc::new(config::load(file)?);
     telemetry::init_service(config.log);
     let mut stop = Stop::listen()?;
+    let tls = load_tls(&config.listen)?;
     let listener = bind(&config).await?;
     let address = listener.local_addr().context("the address that is listened on")?;
 
@@ -47,12 +50,15 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
         started = starting => started?,
     };
     let source = HatcherySource::new(hatchery.window(), registry, Arc::clone(&metrics));
-    say(&format!("hatchery {} serves, http://{}/mon/status\n", hatchery.name(), reach(address)));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let place = format!("{scheme}://{}/mon/status", reach(address));
+    say(&format!("hatchery {} serves, {place}\n", hatchery.name()));
 
     let (end, ended) = watch::channel(false);
     let settings = Settings {
         token: token(&config)?,
         forwarded_header: config.listen.forwarded_header.clone(),
+        tls,
     };
     let steer = Some(Arc::new(HatcherySteer(hatchery.helm())) as Arc<dyn Steer>);
     let page = tokio::spawn(Console { source, steer, settings }.serve(listener, closed(ended)));

@@ -16,10 +16,9 @@ pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
     let detail = source.deletions();
     let rows = detail.decisions.iter().rev().take(SHOWN).map(|decision| {
         let mut html = DecisionRow::new(decision).render()?;
-        if !decision.gates.is_empty() {
-            let evidence = Evidence { gates: Gates::new(&decision.gates) };
-            html.push_str(&evidence.render()?);
-        }
+        let gates = Some(&decision.gates).filter(|gates| !gates.is_empty());
+        let evidence = Evidence { gates: gates.map(|gates| Gates::new(gates)) };
+        html.push_str(&evidence.render()?);
         Ok(Row { key: decision.seq.to_string(), html })
     });
     let rows = rows.collect::<Result<_, askama::Error>>()?;
@@ -62,11 +61,11 @@ fn approve(vms: usize) -> Button {
 
 #[derive(Template)]
 #[template(
-    source = "<td class=\"why\"><details><summary>evidence</summary>{{ Html(gates.render()?) }}</details></td>",
+    source = "<td class=\"why\">{% if let Some(gates) = gates %}<details><summary>evidence</summary>{{ Html(gates.render()?) }}</details>{% endif %}</td>",
     ext = "html"
 )]
 struct Evidence<'a> {
-    gates: Gates<'a>,
+    gates: Option<Gates<'a>>,
 }
 
 #[derive(Template)]

@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use askama::filters::HtmlSafe;
+use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
+use super::shown::When;
 
 /// What a path part may hold as it is.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -31,10 +34,36 @@ impl fmt::Display for Name<'_> {
     }
 }
 
+/// Times that stand in them are shown as everywhere on the page: by the clock, with the date on demand.
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<bdi class=\"w\">{}</bdi>", Escaped(&plain(self.0)))
+        let words = plain(self.0);
+        let mut rest = &*words;
+        f.write_str("<bdi class=\"w\">")?;
+        while let Some((before, at, after)) = split_at_time(rest) {
+            write!(f, "{}{}", Escaped(before), When::at(at))?;
+            rest = after;
+        }
+        write!(f, "{}</bdi>", Escaped(rest))
     }
+}
+
+/// What stands before the first time in the words, such as `2026-01-01T11:06:46Z`, the time, and what stands after it.
+fn split_at_time(words: &str) -> Option<(&str, Timestamp, &str)> {
+    let is_part = |letter: char| letter.is_ascii_digit() || "-:.TZ".contains(letter);
+    let mut from = 0;
+    while let Some(start) = words[from..].find(|letter: char| letter.is_ascii_digit()) {
+        let start = from + start;
+        let length = words[start..].find(|letter| !is_part(letter));
+        let end = length.map_or(words.len(), |length| start + length);
+        let text = words[start..end].trim_end_matches(['.', ':', '-']);
+        let is_whole = text.ends_with('Z') && text.contains('T');
+        if let Some(at) = is_whole.then(|| text.parse().ok()).flatten() {
+            return Some((&words[..start], at, &words[start + text.len()..]));
+        }
+        from = end;
+    }
+    None
 }
 
 // What they print is escaped already.
@@ -111,6 +140,22 @@ mod tests {
         let name = "x".repeat(80);
         let html = Name(&name).to_string();
         assert!(html.contains(&format!("title=\"{name}\"")), "{html}");
+    }
+
+    #[test]
+    fn times_in_words_are_shown_by_the_clock() {
+        let time = r#"<time datetime="2026-01-01T11:06:46Z" title="2026-01-01 11:06:46 UTC">11:06:46</time>"#;
+        for (words, html) in [
+            ("stays until 2026-01-01T11:06:46Z; then", format!("stays until {time}; then")),
+            ("at 2026-01-01T11:06:46Z.", format!("at {time}.")),
+            ("3 of 2026-01-01T11:06:46Z, 7", format!("3 of {time}, 7")),
+            ("2026-13-01T11:06:46Z", "2026-13-01T11:06:46Z".to_owned()),
+            ("10.0.0.7 has 2026-01-01", "10.0.0.7 has 2026-01-01".to_owned()),
+            ("<i>1Z", "&lt;i&gt;1Z".to_owned()),
+            ("é1TZ", "é1TZ".to_owned()),
+        ] {
+            assert_eq!(Words(words).to_string(), format!(r#"<bdi class="w">{html}</bdi>"#));
+        }
     }
 
     #[test]

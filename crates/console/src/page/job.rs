@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::block::{Block, Html, Row, Table};
 use super::foreign::{Name, Words, part};
-use super::jobs::state_mood;
+use super::jobs::{state_mood, state_words};
 use super::shown::{Button, DecisionRow, Fact, Gates, When, mood, vm_href};
 use super::waterfall::Waterfall;
 use super::words::{secs, short_id};
@@ -38,7 +38,7 @@ pub(super) fn blocks(
 #[template(path = "job.html")]
 struct Subject<'a> {
     name: Name<'a>,
-    whole_id: Name<'a>,
+    whole_id: Words<'a>,
     state: &'static str,
     mood: &'static str,
     last: Option<Last<'a>>,
@@ -76,8 +76,8 @@ impl<'a> Subject<'a> {
         ];
         Self {
             name: Name(short_id(&job.id)),
-            whole_id: Name(&job.id),
-            state: job.state.as_str(),
+            whole_id: Words(&job.id),
+            state: state_words(job),
             mood: state_mood(job),
             last: last.map(|decision| Last {
                 verdict: &decision.verdict,

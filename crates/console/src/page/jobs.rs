@@ -61,6 +61,7 @@ struct JobRow<'a> {
     job: &'a JobView,
     href: String,
     name: Name<'a>,
+    state: &'static str,
     mood: &'static str,
     queued: Option<When>,
     vm: Option<(String, Name<'a>)>,
@@ -73,11 +74,22 @@ impl<'a> JobRow<'a> {
             job,
             href: job_href(&job.id),
             name: Name(short_id(&job.id)),
+            state: state_words(job),
             mood: state_mood(job),
             queued: job.queued.map(|at| if is_open { When::ago(at) } else { When::at(at) }),
             vm: job.vm.as_deref().map(|vm| (vm_href(vm), Name(vm))),
         }
     }
+}
+
+/// One that was refused waits for somebody to change something, not for us.
+pub(super) fn state_words(job: &JobView) -> &'static str {
+    if is_refused(job) { "refused" } else { job.state.as_str() }
+}
+
+pub(super) fn is_refused(job: &JobView) -> bool {
+    let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
+    job.state == JobState::Waiting && last == Some("refused")
 }
 
 /// One that waits and was told why it never will be served is worse than one that waits.

@@ -6,8 +6,11 @@
 
 mod address;
 mod block;
+#[cfg(test)]
+mod contrast;
 mod decisions;
 mod deletions;
+mod edits;
 mod foreign;
 mod job;
 mod jobs;
@@ -152,9 +155,15 @@ impl Page {
                 "VMs".into()
             }
             Self::Vm(id) => {
-                let Some(detail) = source.vm(id) else { return Ok(None) };
-                blocks.extend(vm::blocks(&detail, now)?);
-                format!("VM {}", plain(&detail.vm.name)).into()
+                let (name, found) = match source.vm(id) {
+                    Some(detail) => (detail.vm.name.clone(), vm::blocks(&detail, now)?),
+                    None => match vm::gone(source, id, now)? {
+                        Some(gone) => gone,
+                        None => return Ok(None),
+                    },
+                };
+                blocks.extend(found);
+                format!("VM {}", plain(&name)).into()
             }
             Self::Decisions => {
                 blocks.extend(decisions::blocks(source, asked)?);

@@ -1,16 +1,19 @@
 //! The whole picture: understood in ten seconds by somebody who has never seen it.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 
 use super::address::AddressMap;
 use super::block::{Block, Row, Table};
 use super::foreign::{Name, Words};
+use super::jobs::is_refused;
 use super::shown::{Bar, Button, DecisionRow, When, job_href, part_of, vm_href};
 use super::words::memory;
 use crate::Source;
 use crate::views::{
-    CapacityView, GaugeView, JobState, JobView, LaneView, LimitView, Overview, PoolView, Spawning,
-    SteeringView,
+    CapacityView, DecisionView, GaugeView, JobState, JobView, LaneView, LimitView, Overview,
+    PoolView, Spawning, SteeringView,
 };
 
 /// Decisions on this page; the journal has more.
@@ -20,7 +23,11 @@ const NAMES: usize = 12;
 
 pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
     let jobs = source.jobs();
-    let oldest = jobs.iter().find(|job| job.state == JobState::Waiting);
+    let waits_for_us = |job: &&JobView| {
+        let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
+        job.state == JobState::Waiting && !matches!(last, Some("refused" | "skipped"))
+    };
+    let oldest = jobs.iter().find(waits_for_us);
     let steering = source.steering();
     Ok(vec![
         Block::whole("headline", Headline::new(seen, oldest, &jobs).render()?),
@@ -77,6 +84,7 @@ impl<'a> Headline<'a> {
             let lanes = seen.workers.iter().filter(|lane| lane.phase == phase);
             lanes.map(|lane| lane.count).sum::<u64>()
         };
+        let refused = jobs.iter().filter(|job| is_refused(job)).count() as u64;
         let ended = jobs.iter().filter(|job| job.state == JobState::Ended).count() as u64;
         let spares = seen.pools.iter().map(|pool| pool.ready).sum();
         let tile = |number, words, href, mood: &'static str| Tile {
@@ -85,14 +93,18 @@ impl<'a> Headline<'a> {
             href,
             mood: if number == 0 { "quiet" } else { mood },
         };
+        let mut tiles = vec![
+            tile(seen.queue.waiting, "jobs waiting", "/jobs?state=waiting", "wait"),
+            tile(seen.queue.starting, "workers starting", "/jobs?state=starting", "busy"),
+            tile(working("working"), "workers at work", "/vms?kind=worker", "good"),
+            tile(ended, "jobs ended", "/jobs?state=ended", "quiet"),
+            tile(spares, "spares ready", "/vms?kind=spare", "good"),
+        ];
+        if refused > 0 {
+            tiles.insert(1, tile(refused, "jobs refused", "/jobs?state=waiting", "bad"));
+        }
         Self {
-            tiles: vec![
-                tile(seen.queue.waiting, "waiting", "/jobs?state=waiting", "wait"),
-                tile(seen.queue.starting, "starting", "/jobs?state=starting", "busy"),
-                tile(working("working"), "working", "/vms?kind=worker", "good"),
-                tile(ended, "ended", "/jobs?state=ended", "quiet"),
-                tile(spares, "spares ready", "/vms?kind=spare", "good"),
-            ],
+            tiles,
             oldest: oldest.filter(|_| seen.queue.waiting > 0).map(|job| Oldest {
                 href: job_href(&job.id),
                 name: Name(super::words::short_id(&job.id)),
@@ -193,7 +205,7 @@ impl<'a> Pools<'a> {
                 whole: view.wanted.max(view.ready + view.coming + view.in_use),
                 parts: vec![("ready", view.ready), ("coming", view.coming), ("inuse", view.in_use)],
                 label: format!(
-                    "{} ready, {} coming, {} claimed, of {} wanted",
+                    "{} ready, {} being made, {} in use, of {} wanted",
                     view.ready, view.coming, view.in_use, view.wanted
                 ),
             },
@@ -330,10 +342,15 @@ impl SteeringPanel {
 }
 
 fn decisions(seen: &Overview) -> Result<Block, askama::Error> {
-    let newest = seen.recent.iter().rev().take(DECISIONS);
-    let rows = newest.map(|decision| {
-        let html = DecisionRow::new(decision).render()?;
-        Ok(Row { key: decision.seq.to_string(), html })
+    let newest: Vec<&DecisionView> = seen.recent.iter().rev().collect();
+    // The same word on many jobs, one after the other, is one line.
+    let alike = newest.chunk_by(|a, b| {
+        (a.subject_kind, &a.verdict, &a.reason) == (b.subject_kind, &b.verdict, &b.reason)
+    });
+    let rows = alike.take(DECISIONS).map(|alike| {
+        let subjects: BTreeSet<&str> = alike.iter().map(|it| it.subject.as_str()).collect();
+        let html = DecisionRow::new(alike[0]).with_more(subjects.len() - 1).render()?;
+        Ok(Row { key: alike[0].seq.to_string(), html })
     });
     Ok(Block::table(
         "decisions",

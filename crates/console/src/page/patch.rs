@@ -4,48 +4,54 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use super::Rendered;
 use super::block::{Block, Content, Row, Table};
-use super::{Rendered, words};
+use super::edits::{Text, changes};
 
-/// For a page that is open: what to replace in it.
+/// For a page that is open: what to change in it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Patch<'a> {
     /// By the service's clock, for "12 s ago".
     now: i64,
-    clock: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    set: BTreeMap<&'static str, &'a str>,
+    set: BTreeMap<&'static str, Text<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tables: BTreeMap<&'static str, TablePatch<'a>>,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct TablePatch<'a> {
-    /// All keys in order, if that changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<Vec<&'a str>>,
+    /// How the list of keys changed, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    order: Vec<Moved<'a>>,
     /// The cells of rows that are new or read differently.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    rows: BTreeMap<&'a str, &'a str>,
+    rows: BTreeMap<&'a str, Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     below: Option<&'a str>,
 }
 
+/// Where in the old list, how many keys go, and which come instead.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Moved<'a>(usize, usize, Vec<&'a str>);
+
 impl<'a> Patch<'a> {
     /// From what was sent to what is.
     pub(crate) fn between(before: &Rendered, after: &'a Rendered) -> Self {
-        let mut patch = Self {
-            now: after.now.as_millisecond(),
-            clock: words::clock(after.now),
-            set: BTreeMap::new(),
-            tables: BTreeMap::new(),
-        };
+        let mut patch =
+            Self { now: after.now.as_millisecond(), set: BTreeMap::new(), tables: BTreeMap::new() };
         let old: HashMap<&str, &Block> =
             before.blocks.iter().map(|block| (block.id, block)).collect();
         for block in &after.blocks {
             match (&block.content, old.get(block.id).map(|block| &block.content)) {
                 (now, Some(then)) if now == then => {}
-                (Content::Whole(html), _) => drop(patch.set.insert(block.id, html)),
+                (Content::Whole(html), then) => {
+                    let text = match then {
+                        Some(Content::Whole(then)) => Text::between(then, html),
+                        _ => Text::Whole(html),
+                    };
+                    patch.set.insert(block.id, text);
+                }
                 (Content::Table(table), then) => {
                     let none = Table {
                         above: String::new(),
@@ -74,11 +80,22 @@ impl<'a> TablePatch<'a> {
     fn between(before: &Table, after: &'a Table) -> Self {
         let old: HashMap<&str, &str> =
             before.rows.iter().map(|row| (row.key.as_str(), row.html.as_str())).collect();
-        let same_order = before.rows.iter().map(key).eq(after.rows.iter().map(key));
-        let news = after.rows.iter().filter(|row| old.get(row.key.as_str()) != Some(&&*row.html));
+        let (old_keys, keys): (Vec<&str>, Vec<&'a str>) =
+            (before.rows.iter().map(key).collect(), after.rows.iter().map(key).collect());
+        let order = changes(&old_keys, &keys).into_iter();
+        let rows = after.rows.iter().filter_map(|row| {
+            let text = match old.get(row.key.as_str()) {
+                Some(then) if *then == row.html => return None,
+                Some(then) => Text::between(then, &row.html),
+                None => Text::Whole(&row.html),
+            };
+            Some((row.key.as_str(), text))
+        });
         Self {
-            order: (!same_order).then(|| after.rows.iter().map(key).collect()),
-            rows: news.map(|row| (row.key.as_str(), row.html.as_str())).collect(),
+            order: order
+                .map(|it| Moved(it.old.start, it.old.len(), keys[it.new].to_vec()))
+                .collect(),
+            rows: rows.collect(),
             below: (before.below != after.below).then_some(&*after.below),
         }
     }
@@ -123,9 +140,7 @@ mod tests {
     fn patch(before: Vec<Block>, after: Vec<Block>) -> serde_json::Value {
         let (before, after) = (rendered(before), rendered(after));
         let mut patch = serde_json::to_value(Patch::between(&before, &after)).unwrap();
-        let top = patch.as_object_mut().unwrap();
-        top.remove("now");
-        top.remove("clock");
+        patch.as_object_mut().unwrap().remove("now");
         patch
     }
 
@@ -134,6 +149,8 @@ mod tests {
         let whole = |html: &str| Block::whole("queue", html.into());
         assert_eq!(patch(vec![whole("a")], vec![whole("a")]), json!({}));
         assert_eq!(patch(vec![whole("a")], vec![whole("b")]), json!({"set": {"queue": "b"}}));
+        let long = |number: u32| whole(&format!("<p>{number} jobs wait</p>\n<p>and so on</p>"));
+        assert_eq!(patch(vec![long(1)], vec![long(2)]), json!({"set": {"queue": [[3, 1, "2"]]}}));
     }
 
     #[test]
@@ -145,11 +162,11 @@ mod tests {
         );
         assert_eq!(
             patch(before(), vec![table(&[("2", "b"), ("3", "c"), ("4", "d")])]),
-            json!({"tables": {"jobs": {"order": ["2", "3", "4"], "rows": {"4": "d"}}}})
+            json!({"tables": {"jobs": {"order": [[0, 1, []], [3, 0, ["4"]]], "rows": {"4": "d"}}}})
         );
         assert_eq!(
             patch(before(), vec![table(&[("2", "b")])]),
-            json!({"tables": {"jobs": {"order": ["2"]}}})
+            json!({"tables": {"jobs": {"order": [[0, 1, []], [2, 1, []]]}}})
         );
     }
 }

@@ -132,6 +132,8 @@ pub(crate) struct DecisionRow<'a> {
     at: When,
     mood: &'static str,
     reason: Words<'a>,
+    /// About how many others the same was decided beside it.
+    more: usize,
 }
 
 impl<'a> DecisionRow<'a> {
@@ -145,7 +147,13 @@ impl<'a> DecisionRow<'a> {
             at: When::at(decision.at),
             mood: mood(&decision.verdict),
             reason: Words(&decision.reason),
+            more: 0,
         }
+    }
+
+    /// For it and so many others at once.
+    pub(crate) fn with_more(self, more: usize) -> Self {
+        Self { more, ..self }
     }
 }
 
@@ -159,6 +167,8 @@ pub(crate) struct Gates<'a> {
 #[derive(Debug)]
 struct Gate<'a> {
     name: Name<'a>,
+    /// What it asks, for those who do not know it by name.
+    words: Option<&'static str>,
     passed: bool,
     need: String,
     have: String,
@@ -175,7 +185,12 @@ impl<'a> Gates<'a> {
 
 impl<'a> Gate<'a> {
     fn new(gate: &'a GateView) -> Self {
-        let number = |amount: Option<u64>| amount.map(|amount| amount.to_string());
+        let amount = |amount: u64| words::in_units_of_gate(&gate.name, amount);
+        let number = |of: Option<u64>| of.map(amount).unwrap_or_default();
+        let limit = gate.limit.map(|limit| match limit {
+            LimitView::At(limit) => amount(limit),
+            LimitView::Unlimited | LimitView::Unknown => limit.to_string(),
+        });
         let bar = match (gate.need, gate.have, gate.limit) {
             (Some(need), Some(have), Some(LimitView::At(limit))) => Some(Bar {
                 whole: limit.max(1),
@@ -190,9 +205,10 @@ impl<'a> Gate<'a> {
         Self {
             name: Name(&gate.name),
             passed: gate.passed,
-            need: number(gate.need).unwrap_or_default(),
-            have: number(gate.have).unwrap_or_default(),
-            limit: gate.limit.map(|limit| limit.to_string()).unwrap_or_default(),
+            words: words::of_gate(&gate.name),
+            need: number(gate.need),
+            have: number(gate.have),
+            limit: limit.unwrap_or_default(),
             bar,
             note: gate.note.as_deref().map(Words),
         }

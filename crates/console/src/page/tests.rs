@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Asked, Page, document};
+use super::block::Content;
+use super::{Asked, Page, Patch, document};
 use crate::fake::{Fake, decision, job, vm};
-use crate::views::{LaneView, PoolView, VmView};
+use crate::views::{AddressesView, JobState, LaneView, Overview, PoolView, SubjectKind, VmView};
 
 const HOSTILE: [&str; 5] = [
     "<script>alert(1)</script>",
@@ -18,7 +19,7 @@ const HOSTILE: [&str; 5] = [
 
 fn html(fake: &Fake, page: &Page) -> String {
     let rendered = page.render(fake, &Asked::default()).unwrap().unwrap();
-    document(&rendered).unwrap()
+    document(&rendered, None).unwrap()
 }
 
 fn named(name: &str) -> VmView {
@@ -73,6 +74,135 @@ fn hostile_names_are_shown_and_do_nothing() {
     }
 }
 
+fn delta(fake: &Fake, page: &Page, change: impl FnOnce(&Fake)) -> (usize, usize) {
+    let render = || page.render(fake, &Asked::default()).unwrap().unwrap();
+    let before = render();
+    change(fake);
+    let after = render();
+    let sent = serde_json::to_string(&Patch::between(&before, &after)).unwrap();
+    (sent.len(), document(&after, None).unwrap().len())
+}
+
+/// As a busy overview has it.
+fn busy() -> Fake {
+    let fake = Fake::default();
+    fake.changes_silently(|overview| {
+        overview.workers = ["cloning", "booting", "working"]
+            .map(|phase| LaneView {
+                phase: phase.into(),
+                words: phase.into(),
+                count: 12,
+                names: (0..12).map(|number| format!("worker-{phase}-{number}")).collect(),
+            })
+            .to_vec();
+        let counts = AddressesView { total: 254, free: 200, used: 54, ..Default::default() };
+        overview.addresses = Some(counts);
+    });
+    fake.shown().jobs = (0..500).map(|number| job(&number.to_string())).collect();
+    (0..20).for_each(|seq| {
+        let mut said = decision(seq);
+        said.reason = format!("all {seq} workers are there");
+        fake.decides(said);
+    });
+    fake
+}
+
+#[test]
+fn a_delta_is_a_small_part_of_the_page() {
+    let overview = |change: fn(&mut Overview)| {
+        delta(&busy(), &Page::Overview, |fake| fake.changes_silently(change))
+    };
+    let (sent, page) = overview(|seen| seen.queue.waiting += 1);
+    assert!(sent * 50 < page, "one number: {sent} of {page}");
+    let (sent, page) = overview(|seen| {
+        let moved = seen.workers[1].names.remove(3);
+        seen.workers[1].count -= 1;
+        seen.workers[2].names.push(moved);
+        seen.workers[2].count += 1;
+    });
+    assert!(sent * 25 < page, "a worker went on: {sent} of {page}");
+    let (sent, page) = delta(&busy(), &Page::Overview, |fake| {
+        let mut said = decision(99);
+        said.reason = "something else".into();
+        fake.decides(said);
+    });
+    assert!(sent * 15 < page, "a decision: {sent} of {page}");
+    let (sent, page) = delta(&busy(), &Page::Jobs, |fake| {
+        fake.shown().jobs[7].state = JobState::Starting;
+        fake.shown().jobs.remove(50);
+    });
+    assert!(sent * 40 < page, "one job of a hundred: {sent} of {page}");
+}
+
+#[test]
+fn the_same_word_on_many_jobs_is_one_line() {
+    let fake = Fake::default();
+    for number in 0..9 {
+        let mut said = decision(number);
+        said.subject = format!("job-{number}");
+        fake.decides(said);
+    }
+    let html = html(&fake, &Page::Overview);
+    assert!(html.contains("job-8</bdi></a> and 8 more"), "{html}");
+    assert_eq!(html.matches("all 10 workers are there").count(), 1);
+}
+
+#[test]
+fn every_row_has_a_cell_for_every_column() {
+    let fake = Fake::default();
+    let mut bare = decision(2);
+    bare.gates.clear();
+    fake.shown().decisions.push(bare.clone());
+    fake.decides(bare);
+    for page in [Page::Overview, Page::Jobs, Page::Vms, Page::Decisions, Page::Deletions] {
+        let rendered = page.render(&fake, &Asked::default()).unwrap().unwrap();
+        for block in rendered.blocks {
+            let Content::Table(table) = block.content else { continue };
+            assert!(!table.rows.is_empty(), "{page:?}");
+            for row in table.rows {
+                // The evidence is a table of its own within a cell.
+                let (before, after) = match row.html.split_once("<details") {
+                    None => (row.html.as_str(), ""),
+                    Some((before, rest)) => (before, rest.rsplit("</details>").next().unwrap()),
+                };
+                let cells = |html: &str| html.matches("<td").count() + html.matches("<th ").count();
+                let found = cells(before) + cells(after);
+                assert_eq!(found, table.columns.len(), "{page:?}: {}", row.html);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_vm_that_is_gone_still_tells_why() {
+    let fake = Fake::default();
+    let mut said = decision(5);
+    (said.subject_kind, said.subject) = (SubjectKind::Vm, "vm-99".into());
+    (said.subject_name, said.reason) =
+        (Some("brave-bohr".into()), "its worker has finished".into());
+    fake.decides(said);
+    for name in ["vm-99", "brave-bohr"] {
+        let html = html(&fake, &Page::Vm(name.into()));
+        assert!(html.contains("brave-bohr") && html.contains("its worker has finished"), "{html}");
+        assert!(!html.contains("/delete"), "nothing is left to delete");
+    }
+    let unknown = Page::Vm("vm-100".into()).render(&fake, &Asked::default()).unwrap();
+    assert!(unknown.is_none());
+}
+
+#[test]
+fn the_oldest_job_is_one_that_waits_for_us() {
+    let fake = Fake::default();
+    let mut refused = job("refused-one");
+    let mut said = decision(1);
+    said.verdict = "refused".into();
+    refused.verdict = Some(said);
+    fake.shown().first_jobs = vec![refused];
+    let html = html(&fake, &Page::Overview);
+    assert!(html.contains("The oldest job that waits, <a href=\"/jobs/42\">"), "{html}");
+    assert!(html.contains("<b>1</b> jobs refused"), "{html}");
+}
+
 #[test]
 fn ten_thousand_vms_and_five_hundred_jobs_are_a_quick_page() {
     let fake = Fake::default();
@@ -98,7 +228,7 @@ fn a_list_is_narrowed_by_what_is_asked() {
     fake.shown().vms = vec![named("needle"), named("hay")];
     let asked = Asked { q: "needle".into(), ..Asked::default() };
     let rendered = Page::Vms.render(&fake, &asked).unwrap().unwrap();
-    let html = document(&rendered).unwrap();
+    let html = document(&rendered, None).unwrap();
     assert!(html.contains(">needle<") && !html.contains(">hay<"), "{html}");
     assert!(html.contains("1 VMs of ours") && html.contains("value=\"needle\""));
 }
@@ -109,4 +239,5 @@ fn a_gate_that_bound_says_need_taken_and_limit() {
     assert!(html.contains("<tr class=\"fail\">"), "{html}");
     assert!(html.contains("aria-label=\"10 taken, 1 needed, of 10\""), "{html}");
     assert!(html.contains("Bound by <b><bdi class=\"n\">workers</bdi></b>"), "{html}");
+    assert!(html.contains("<small>workers at the same time</small>"), "{html}");
 }

@@ -10,7 +10,11 @@ use super::shown::{Button, Fact, When, job_href};
 use super::vms::{kind_mood, size};
 use super::waterfall::Waterfall;
 use super::words::short_id;
-use crate::views::VmDetail;
+use crate::Source;
+use crate::views::{DecisionQuery, SubjectKind, VmDetail};
+
+/// Decisions on one that is gone.
+const SHOWN: usize = 50;
 
 pub(super) fn blocks(detail: &VmDetail, now: Timestamp) -> Result<Vec<Block>, askama::Error> {
     let waterfall = Waterfall::of_vm(&detail.timeline, now);
@@ -22,6 +26,46 @@ pub(super) fn blocks(detail: &VmDetail, now: Timestamp) -> Result<Vec<Block>, as
     ])
 }
 
+/// One that is gone: what it went through, and why it went. `None` if nothing is known of it.
+pub(super) fn gone(
+    source: &dyn Source,
+    name_or_id: &str,
+    now: Timestamp,
+) -> Result<Option<(String, Vec<Block>)>, askama::Error> {
+    let query = DecisionQuery {
+        subject: Some(name_or_id.to_owned()),
+        limit: Some(SHOWN),
+        ..DecisionQuery::default()
+    };
+    let mut known = source.decisions(&query);
+    known.retain(|decision| {
+        decision.subject_kind == SubjectKind::Vm
+            && (decision.subject == name_or_id
+                || decision.subject_name.as_deref() == Some(name_or_id))
+    });
+    let Some(last) = known.last() else { return Ok(None) };
+    let name = last.subject_name.clone().unwrap_or_else(|| name_or_id.to_owned());
+    let subject = Subject {
+        name: Name(&name),
+        kind: "gone",
+        mood: "quiet",
+        fate: Some(Words(&last.reason)),
+        facts: vec![
+            Fact::new("Id", &Words(&last.subject)),
+            Fact::new("Last word", &When::at(last.at)),
+        ],
+        delete: None,
+    };
+    let waterfall = Waterfall::of_vm(&source.timeline(&name), now);
+    let blocks = vec![
+        Block::whole("subject", subject.render()?),
+        Block::whole("waterfall", waterfall.map(|it| it.render()).transpose()?.unwrap_or_default()),
+        Block::whole("annotation", String::new()),
+        decisions(&known)?,
+    ];
+    Ok(Some((name, blocks)))
+}
+
 #[derive(Template)]
 #[template(path = "vm.html")]
 struct Subject<'a> {
@@ -30,7 +74,8 @@ struct Subject<'a> {
     mood: &'static str,
     fate: Option<Words<'a>>,
     facts: Vec<Fact>,
-    delete: Button,
+    /// `None` if there is nothing left to delete.
+    delete: Option<Button>,
 }
 
 impl<'a> Subject<'a> {
@@ -57,7 +102,7 @@ impl<'a> Subject<'a> {
             mood: kind_mood(vm.kind),
             fate: vm.fate.as_deref().map(Words),
             facts: facts.into_iter().flatten().collect(),
-            delete: Button {
+            delete: Some(Button {
                 post: format!("/api/v1/vms/{}/delete", part(&vm.id)),
                 words: "Delete this VM",
                 confirm: format!(
@@ -66,7 +111,7 @@ impl<'a> Subject<'a> {
                 ),
                 with: "{}",
                 is_grave: true,
-            },
+            }),
         }
     }
 }

@@ -40,6 +40,41 @@ pub(crate) fn memory(mb: u64) -> String {
     }
 }
 
+/// An amount that a gate weighs, in the units that it has.
+pub(crate) fn in_units_of_gate(gate: &str, amount: u64) -> String {
+    match gate {
+        "memory" | "memory-reserve" | "pool-memory" => memory(amount),
+        "pool-cpu" => format!("{amount} MHz"),
+        _ => amount.to_string(),
+    }
+}
+
+/// What a gate asks, for those who do not know it by name. One that is not known here is shown by its name alone.
+pub(crate) fn of_gate(gate: &str) -> Option<&'static str> {
+    Some(match gate {
+        "request" => "no VM serves it yet",
+        "workers" => "workers at the same time",
+        "pending" => "workers that have not joined CDS yet",
+        "registering" => "models that register at the same time",
+        "pool-cpu" => "CPU of the vSphere resource pool",
+        "pool-memory" => "memory of the vSphere resource pool",
+        "cpus" => "CPUs of all workers and spares",
+        "memory" => "memory of all workers and spares",
+        "cpu-reserve" => "CPUs, with some left for others",
+        "memory-reserve" => "memory, with some left for others",
+        "address" => "an address to give",
+        "paused" => "a person has said to wait",
+        "views" => "both servers were read whole and lately",
+        "own" => "it is ours",
+        "sightings" => "seen twice",
+        "grace" => "its time to be mistaken is over",
+        "budget" => "deletions in a minute",
+        "freeze" => "deletions are not frozen",
+        "held" => "nobody is at work on it",
+        _ => return None,
+    })
+}
+
 /// `1 job`, `3 jobs`.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

@@ -1,24 +1,33 @@
-//! Who may do what. Reading is free on this machine; from elsewhere, and for every action, the token is needed. What CDS operators and Prometheus
-//! look at has always been open and stays so.
+//! Who may do what. Reading is free on this machine; from elsewhere, and for every action, the token or a client certificate is needed. What CDS
+//! operators and Prometheus look at has always been open and stays so.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderMap, Method, Request, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::Settings;
+use crate::{Settings, Shown, Tls};
 
 /// Who is at the other end of the connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) IpAddr);
+#[derive(Debug, Clone)]
+pub(super) struct Peer {
+    pub(super) ip: IpAddr,
+    /// Whom a good client certificate names.
+    pub(super) certificate: Option<Arc<str>>,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Denied {
     /// A token was shown, and it is not the one.
     WrongToken,
     TokenNeeded,
-    /// There is no token that could be shown.
+    /// There is no token that could be shown, but a certificate.
+    CertificateNeeded,
+    /// A certificate was shown, and the request comes from a page of somebody else.
+    ForeignPage,
+    /// There is nothing that could be shown.
     OnlyFromHere,
 }
 
@@ -26,7 +35,9 @@ impl Denied {
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::WrongToken | Self::TokenNeeded => StatusCode::UNAUTHORIZED,
-            Self::OnlyFromHere => StatusCode::FORBIDDEN,
+            Self::CertificateNeeded | Self::ForeignPage | Self::OnlyFromHere => {
+                StatusCode::FORBIDDEN
+            }
         }
     }
 
@@ -34,6 +45,8 @@ impl Denied {
         match self {
             Self::WrongToken => "the bearer token is not the right one",
             Self::TokenNeeded => "a bearer token is needed",
+            Self::CertificateNeeded => "a client certificate is needed",
+            Self::ForeignPage => "a page of another site cannot act by your certificate",
             Self::OnlyFromHere => {
                 "no token is configured: reading is allowed from this machine only, actions not at all"
             }
@@ -49,24 +62,50 @@ pub(super) fn is_open(path: &str) -> bool {
         || matches!(path, "/assets/roost.css" | "/assets/roost.js")
 }
 
-/// For any path that is not open, whether it exists or not.
+/// For any path that is not open, whether it exists or not. `None`: whoever asks has shown nothing and needs nothing.
 pub(super) fn check<B>(
     settings: &Settings,
-    peer: Option<Peer>,
+    peer: Option<&Peer>,
     request: &Request<B>,
-) -> Result<(), Denied> {
+) -> Result<Option<Shown>, Denied> {
     let token = settings.token.as_ref().filter(|token| !token.expose_secret().is_empty());
     match (token, shown(request.headers())) {
-        (Some(token), Some(shown)) if same(token, shown) => return Ok(()),
+        (Some(token), Some(shown)) if same(token, shown) => return Ok(Some(Shown::Token)),
         // Also from this machine: whoever shows a token wants to know that it is wrong.
         (Some(_), Some(_)) => return Err(Denied::WrongToken),
         _ => {}
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if reads && is_from_here(settings, peer, request) {
-        return Ok(());
+    if let Some(name) = peer.and_then(|peer| peer.certificate.clone()) {
+        if reads || is_own_page(request.headers()) {
+            return Ok(Some(Shown::Certificate { name }));
+        }
+        return Err(Denied::ForeignPage);
     }
-    Err(if token.is_some() { Denied::TokenNeeded } else { Denied::OnlyFromHere })
+    if reads && is_from_here(settings, peer, request) {
+        return Ok(None);
+    }
+    let takes_certificates = settings.tls.as_ref().is_some_and(Tls::takes_certificates);
+    Err(match token {
+        Some(_) => Denied::TokenNeeded,
+        None if takes_certificates => Denied::CertificateNeeded,
+        None => Denied::OnlyFromHere,
+    })
+}
+
+/// A browser shows its certificate for whatever page makes it ask, so an order counts only if it comes from a page of ours, or from no page.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let same_site =
+        text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
+    let same_origin = match (text("origin"), text("host")) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => {
+            origin.split_once("://").is_some_and(|(_, of)| of.eq_ignore_ascii_case(host))
+        }
+        (Some(_), None) => false,
+    };
+    same_site && same_origin
 }
 
 fn shown(headers: &HeaderMap) -> Option<&str> {
@@ -86,8 +125,8 @@ const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"
 
 /// A loopback peer may be a proxy that speaks for somebody else, or a browser that was led here by a name which somebody else made to resolve to
 /// this machine. Neither counts.
-fn is_from_here<B>(settings: &Settings, peer: Option<Peer>, request: &Request<B>) -> bool {
-    let is_loopback = peer.is_some_and(|Peer(ip)| ip.to_canonical().is_loopback());
+fn is_from_here<B>(settings: &Settings, peer: Option<&Peer>, request: &Request<B>) -> bool {
+    let is_loopback = peer.is_some_and(|peer| peer.ip.to_canonical().is_loopback());
     let own = settings.forwarded_header.as_deref();
     let mut forwarded = FORWARDED.into_iter().chain(own);
     is_loopback
@@ -112,7 +151,11 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings { token: Some("s3cret".into()), forwarded_header: Some("X-Client".into()) }
+        Settings {
+            token: Some("s3cret".into()),
+            forwarded_header: Some("X-Client".into()),
+            tls: None,
+        }
     }
 
     fn get(headers: &[(&str, &str)]) -> Request<()> {
@@ -124,7 +167,8 @@ mod tests {
     }
 
     fn ask(settings: &Settings, from: &str, request: &Request<()>) -> Result<(), Denied> {
-        check(settings, Some(Peer(from.parse().unwrap())), request)
+        let peer = Peer { ip: from.parse().unwrap(), certificate: None };
+        check(settings, Some(&peer), request).map(drop)
     }
 
     #[test]
@@ -146,7 +190,7 @@ mod tests {
             let want = if allowed { Ok(()) } else { Err(Denied::OnlyFromHere) };
             assert_eq!(ask(&Settings::default(), peer, &get(&[])), want, "{peer}");
         }
-        assert_eq!(check(&settings(), None, &get(&[])), Err(Denied::TokenNeeded));
+        assert_eq!(check(&settings(), None, &get(&[])), Err(Denied::TokenNeeded), "nobody knows");
     }
 
     #[test]
@@ -217,6 +261,39 @@ mod tests {
         assert_eq!(ask(&Settings::default(), here, &act(&[])), Err(Denied::OnlyFromHere));
         let with = act(&[("authorization", "Bearer s3cret")]);
         assert_eq!(ask(&settings(), here, &with), Ok(()));
+    }
+
+    #[test]
+    fn a_certificate_counts_like_the_token_and_not_for_the_pages_of_others() {
+        let peer = Peer { ip: "10.0.0.7".parse().unwrap(), certificate: Some("ada".into()) };
+        let by = |method: Method, headers: &[(&str, &str)]| {
+            let mut request = get(headers);
+            *request.method_mut() = method;
+            check(&settings(), Some(&peer), &request)
+        };
+        let ada = || Ok(Some(Shown::Certificate { name: "ada".into() }));
+        assert_eq!(by(Method::GET, &[]), ada());
+        assert_eq!(by(Method::POST, &[]), ada());
+        let host = ("host", "roost.example:8086");
+        assert_eq!(by(Method::POST, &[host, ("origin", "https://roost.example:8086")]), ada());
+        assert_eq!(by(Method::POST, &[host, ("sec-fetch-site", "same-origin")]), ada());
+        for foreign in [
+            ("origin", "https://evil.example"),
+            ("origin", "null"),
+            ("origin", "https://roost.example:8086.evil.example"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert_eq!(by(Method::POST, &[host, foreign]), Err(Denied::ForeignPage), "{foreign:?}");
+        }
+        let wrong = [("authorization", "Bearer guess")];
+        assert_eq!(by(Method::GET, &wrong), Err(Denied::WrongToken));
+        let token = [host, ("authorization", "Bearer s3cret"), ("origin", "https://evil.example")];
+        assert_eq!(
+            by(Method::POST, &token),
+            Ok(Some(Shown::Token)),
+            "no browser adds it by itself"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a person can tell the service to do. The token was checked before anything here is reached.
+//! What a person can tell the service to do. Whether they may was checked before anything here is reached.
 
 use std::sync::Arc;
 
@@ -9,10 +9,9 @@ use axum::extract::{Extension, Path, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::access::Peer;
 use super::answer::{Fault, named};
 use super::app::App;
-use crate::{Action, Found, Order, Person, Refused, Shown};
+use crate::{Action, Found, Order, Person, Refused};
 
 type Answer = Result<Json<Done>, Fault>;
 type Name = Result<Path<String>, PathRejection>;
@@ -44,7 +43,7 @@ pub(super) struct Done {
 
 pub(super) async fn service_wide(
     State(app): State<Arc<App>>,
-    peer: Option<Extension<Peer>>,
+    by: Option<Extension<Person>>,
     name: Name,
     body: Body,
 ) -> Answer {
@@ -57,34 +56,34 @@ pub(super) async fn service_wide(
         "thaw" => Action::ResumeDeletions { found: said.found.unwrap_or_default() },
         _ => return Err(Fault::not_found(format!("there is no action {name:?}"))),
     };
-    carry_out(&app, peer, action, said).await
+    carry_out(&app, by, action, said).await
 }
 
 pub(super) async fn delete_vm(
     State(app): State<Arc<App>>,
-    peer: Option<Extension<Peer>>,
+    by: Option<Extension<Person>>,
     vm: Name,
     body: Body,
 ) -> Answer {
-    carry_out(&app, peer, Action::DeleteVm { vm: named(vm)? }, said(body)?).await
+    carry_out(&app, by, Action::DeleteVm { vm: named(vm)? }, said(body)?).await
 }
 
 pub(super) async fn refill_pool(
     State(app): State<Arc<App>>,
-    peer: Option<Extension<Peer>>,
+    by: Option<Extension<Person>>,
     model: Name,
     body: Body,
 ) -> Answer {
-    carry_out(&app, peer, Action::RefillPool { model: named(model)? }, said(body)?).await
+    carry_out(&app, by, Action::RefillPool { model: named(model)? }, said(body)?).await
 }
 
 pub(super) async fn recheck_job(
     State(app): State<Arc<App>>,
-    peer: Option<Extension<Peer>>,
+    by: Option<Extension<Person>>,
     job: Name,
     body: Body,
 ) -> Answer {
-    carry_out(&app, peer, Action::RecheckJob { job: named(job)? }, said(body)?).await
+    carry_out(&app, by, Action::RecheckJob { job: named(job)? }, said(body)?).await
 }
 
 fn said(body: Body) -> Result<Said, Fault> {
@@ -105,15 +104,15 @@ fn in_one_line(reason: &str) -> Option<String> {
     Some(plain.trim().to_owned()).filter(|reason| !reason.is_empty())
 }
 
-async fn carry_out(app: &App, peer: Option<Extension<Peer>>, action: Action, said: Said) -> Answer {
+async fn carry_out(app: &App, by: Option<Extension<Person>>, action: Action, said: Said) -> Answer {
     let Some(steer) = &app.steer else {
         let words = "this service can only be looked at";
         return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, words));
     };
-    let Some(Extension(Peer(from))) = peer else {
+    let Some(Extension(by)) = by else {
         return Err(Fault::new(StatusCode::FORBIDDEN, "nobody knows where this came from"));
     };
-    let order = Order { action, by: Person { shown: Shown::Token, from }, reason: said.reason };
+    let order = Order { action, by, reason: said.reason };
     tracing::info!(action = ?order.action, by = %order, "told to act");
     match steer.act(order).await {
         Ok(words) => Ok(Json(Done { done: true, words })),

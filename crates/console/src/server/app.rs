@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use super::access::{self, Peer};
 use super::answer::Fault;
 use super::{actions, api, events, meter, mon, pages, probes};
-use crate::{Settings, Source, Steer};
+use crate::{Person, Settings, Source, Steer};
 
 /// Whatever a name manages to become in a page, it cannot run, load or send anything.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
@@ -143,15 +143,20 @@ pub(super) fn router(app: App) -> Router {
         .with_state(app)
 }
 
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Lets through who may, and says with the request who that is, if they have shown it.
+async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     if !access::is_open(request.uri().path()) {
-        let peer = request.extensions().get::<Peer>().copied();
-        if let Err(denied) = access::check(&app.settings, peer, &request) {
-            return if wants_page(&request) {
-                pages::turned_away(denied)
-            } else {
-                denied.into_response()
-            };
+        let peer = request.extensions().get::<Peer>();
+        match access::check(&app.settings, peer, &request) {
+            Ok(shown) => {
+                let by = shown.zip(peer.map(|peer| peer.ip));
+                let by = by.map(|(shown, from)| Person { shown, from });
+                if let Some(by) = by {
+                    request.extensions_mut().insert(by);
+                }
+            }
+            Err(denied) if wants_page(&request) => return pages::turned_away(denied),
+            Err(denied) => return denied.into_response(),
         }
     }
     next.run(request).await

@@ -14,6 +14,8 @@ mod pages;
 mod probes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls_tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,8 +26,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -33,7 +36,7 @@ use tokio::time::{sleep, timeout};
 
 use self::access::Peer;
 use self::app::App;
-use crate::{Settings, Source, Steer};
+use crate::{Settings, Source, Steer, Tls};
 
 /// Operators, a Prometheus or two, and pages that are open; the rest waits in the backlog.
 const MAX_CONNECTIONS: usize = 512;
@@ -71,6 +74,7 @@ impl Console {
     /// it cuts all connections at once.
     pub async fn serve(self, listener: TcpListener, closing: impl Future<Output = ()>) {
         let (close, closes) = watch::channel(false);
+        let tls = self.settings.tls.clone();
         let router = app::router(App::new(self.source, self.steer, self.settings, closes));
         let service = TowerToHyperService::new(router);
         let graceful = GracefulShutdown::new();
@@ -83,7 +87,10 @@ impl Console {
                 Some(ended) = connections.join_next() => tell_if_panicked(ended),
                 accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                     Ok((stream, peer)) => {
-                        connections.spawn(connection(stream, peer, service.clone(), &graceful));
+                        // Small answers and single events: waiting to fill a packet only costs time.
+                        let _ = stream.set_nodelay(true);
+                        let (service, watcher) = (service.clone(), graceful.watcher());
+                        connections.spawn(greet(stream, peer, tls.clone(), service, watcher));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "accepting a connection");
@@ -100,27 +107,42 @@ impl Console {
     }
 }
 
-fn connection(
+async fn greet(
     stream: TcpStream,
     peer: SocketAddr,
+    tls: Option<Tls>,
     service: TowerToHyperService<Router>,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + use<> {
-    // Small answers and single events: waiting to fill a packet only costs time.
-    let _ = stream.set_nodelay(true);
+    watcher: Watcher,
+) {
+    let Some(tls) = tls else {
+        let plain = Peer { ip: peer.ip(), certificate: None };
+        return answer(stream, plain, service, watcher).await;
+    };
+    match tls.accept(stream).await {
+        Ok((stream, certificate)) => {
+            answer(stream, Peer { ip: peer.ip(), certificate }, service, watcher).await;
+        }
+        Err(error) => tracing::debug!(%error, %peer, "a client could not be greeted"),
+    }
+}
+
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    peer: Peer,
+    service: TowerToHyperService<Router>,
+    watcher: Watcher,
+) {
+    let ip = peer.ip;
     let service = service_fn(move |mut request: http::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer.ip()));
+        request.extensions_mut().insert(peer.clone());
         service.call(request)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
         .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
-    async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, %peer, "a connection ended early");
-        }
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, %ip, "a connection ended early");
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
@@ -18,7 +18,7 @@ use super::access::Denied;
 use super::answer::{Fault, named, text};
 use super::app::App;
 use crate::page::{Asked, Page, Patch, Rendered, document, stranger};
-use crate::{Source, Subscription};
+use crate::{Person, Shown, Source, Subscription};
 
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 
@@ -32,11 +32,16 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 type Name = Result<Path<String>, PathRejection>;
+type By = Option<Extension<Person>>;
 
 macro_rules! pages {
     ($($page:ident, $live:ident => $which:ident;)+) => {$(
-        pub(super) async fn $page(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
-            show(&app, &Page::$which, &asked)
+        pub(super) async fn $page(
+            State(app): State<Arc<App>>,
+            by: By,
+            Query(asked): Query<Asked>,
+        ) -> Response {
+            show(&app, &Page::$which, &asked, by)
         }
 
         pub(super) async fn $live(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
@@ -57,9 +62,10 @@ pages! {
 pub(super) async fn job(
     State(app): State<Arc<App>>,
     id: Name,
+    by: By,
     Query(asked): Query<Asked>,
 ) -> Response {
-    named(id).map_or_else(Fault::into_response, |id| show(&app, &Page::Job(id), &asked))
+    named(id).map_or_else(Fault::into_response, |id| show(&app, &Page::Job(id), &asked, by))
 }
 
 pub(super) async fn live_job(
@@ -73,9 +79,10 @@ pub(super) async fn live_job(
 pub(super) async fn vm(
     State(app): State<Arc<App>>,
     id: Name,
+    by: By,
     Query(asked): Query<Asked>,
 ) -> Response {
-    named(id).map_or_else(Fault::into_response, |id| show(&app, &Page::Vm(id), &asked))
+    named(id).map_or_else(Fault::into_response, |id| show(&app, &Page::Vm(id), &asked, by))
 }
 
 pub(super) async fn live_vm(
@@ -103,13 +110,21 @@ fn asset(content_type: &'static str, body: &str) -> Response {
 
 /// For a person who may not look, with a way to show the token.
 pub(super) fn turned_away(denied: Denied) -> Response {
-    let page = stranger(denied.words(), denied.status() == StatusCode::UNAUTHORIZED);
+    let takes_token = denied.status() == StatusCode::UNAUTHORIZED;
+    let page = stranger("Not for everybody", denied.words(), takes_token);
     page.map_or_else(|error| broken(&error), |html| text(denied.status(), HTML, html))
 }
 
-fn show(app: &App, page: &Page, asked: &Asked) -> Response {
+fn show(app: &App, page: &Page, asked: &Asked, by: By) -> Response {
+    // Whoever comes with a certificate may act without signing in, if anything can be told to act.
+    let may_act = match (by.map(|Extension(by)| by.shown), &app.steer) {
+        (Some(Shown::Certificate { name }), Some(_)) => Some(name),
+        _ => None,
+    };
     let found = page.render(app.source.as_ref(), asked);
-    let html = found.and_then(|found| found.as_ref().map(document).transpose());
+    let html = found.and_then(|found| {
+        found.as_ref().map(|found| document(found, may_act.as_deref())).transpose()
+    });
     match html {
         Ok(Some(html)) => text(StatusCode::OK, HTML, html),
         Ok(None) => missing(page),
@@ -123,7 +138,7 @@ fn missing(page: &Page) -> Response {
         Page::Vm(id) => format!("VM {} is not one of ours, or is gone", crate::page::plain(id)),
         _ => "there is no such page".to_owned(),
     };
-    let html = stranger(&words, false);
+    let html = stranger("Not here", &words, false);
     html.map_or_else(|error| broken(&error), |html| text(StatusCode::NOT_FOUND, HTML, html))
 }
 

@@ -33,6 +33,16 @@ pub struct Listen {
     pub port: u16,
     /// Names the client behind a proxy.
     pub forwarded_header: Option<String>,
+    /// `None`: plain HTTP.
+    pub tls: Option<ListenTls>,
+}
+
+/// Where that server's certificate and key are, in PEM form, and the authority of the clients that it knows by theirs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenTls {
+    pub cert_file: PathBuf,
+    pub key_file: PathBuf,
+    pub client_ca_file: Option<PathBuf>,
 }
 
 /// How the CDS API is reached.
@@ -178,6 +188,31 @@ pub(super) fn listen(reader: &Reader<'_>) -> Listen {
         address: reader.filled(&keys::HTTP_ADDR),
         port: port(reader, &keys::HTTP_PORT),
         forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
+        tls: tls(reader),
+    }
+}
+
+fn tls(reader: &Reader<'_>) -> Option<ListenTls> {
+    let path = |key| reader.filled(key).map(PathBuf::from);
+    let client_ca_file = path(&keys::HTTP_CLIENT_CA_FILE);
+    match (path(&keys::HTTP_CERT_FILE), path(&keys::HTTP_KEY_FILE)) {
+        (Some(cert_file), Some(key_file)) => {
+            Some(ListenTls { cert_file, key_file, client_ca_file })
+        }
+        (Some(_), None) => {
+            reader.problem(&keys::HTTP_CERT_FILE, "needs keyFile beside it");
+            None
+        }
+        (None, Some(_)) => {
+            reader.problem(&keys::HTTP_KEY_FILE, "needs certFile beside it");
+            None
+        }
+        (None, None) if client_ca_file.is_some() => {
+            let words = "needs certFile and keyFile beside it: certificates are shown over HTTPS";
+            reader.problem(&keys::HTTP_CLIENT_CA_FILE, words);
+            None
+        }
+        (None, None) => None,
     }
 }
 

@@ -23,7 +23,8 @@ mod tree;
 mod vsphere;
 
 pub use common::{
-    Cdn, CdsApi, Counts, Graylog, Identity, Listen, Region, Syslog, Tokens, WorkerSettings,
+    Cdn, CdsApi, Counts, Graylog, Identity, Listen, ListenTls, Region, Syslog, Tokens,
+    WorkerSettings,
 };
 pub use doc::key_table;
 pub use guests::{

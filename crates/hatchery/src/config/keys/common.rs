@@ -45,6 +45,24 @@ pub(crate) const HTTP_TOKEN: Key = Key::secret(
     "Bearer token for the page and the API from other machines, and for every action. None: this machine may look, nobody may act",
 )
 .roost();
+pub(crate) const HTTP_CERT_FILE: Key = Key::text(
+    "commonConfiguration.http.certFile",
+    "",
+    "PEM file with this server's certificate and those that lead to its authority. With it, HTTPS is spoken and plain HTTP is not",
+)
+.roost();
+pub(crate) const HTTP_KEY_FILE: Key = Key::text(
+    "commonConfiguration.http.keyFile",
+    "",
+    "PEM file with the private key of that certificate",
+)
+.roost();
+pub(crate) const HTTP_CLIENT_CA_FILE: Key = Key::text(
+    "commonConfiguration.http.clientCaFile",
+    "",
+    "PEM file with the authority of client certificates. Whoever shows one needs no token, and is known by its common name",
+)
+.roost();
 
 pub(crate) const API_URL: Key =
     Key::text("commonConfiguration.api.http.url", "http://localhost:8081", "URL of the CDS API")

@@ -73,7 +73,12 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!(config.identity.url, "http://localhost:8086");
     assert_eq!(
         config.listen,
-        Listen { address: None, port: 8081, forwarded_header: Some("X-Forwarded-For".into()) }
+        Listen {
+            address: None,
+            port: 8081,
+            forwarded_header: Some("X-Forwarded-For".into()),
+            tls: None,
+        }
     );
     assert_eq!(config.api.url, "http://localhost:8081");
     assert_eq!(config.api.request_timeout, Duration::from_secs(10));
