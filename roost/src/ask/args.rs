@@ -4,9 +4,10 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use roost_console::views::{
-    DecisionQuery, DecisionView, JobState, JobView, PoolView, SubjectKind, VmKind, VmView,
+    DecisionQuery, DecisionView, JobView, PoolView, SubjectKind, VmKind, VmView,
 };
 
+use super::jobs::Standing;
 use super::pick::SortBy;
 
 #[derive(Debug, Subcommand)]
@@ -81,9 +82,6 @@ pub(crate) struct Picking {
     pub(super) filter: Option<String>,
 }
 
-pub(super) const JOB_STATES: [JobState; 4] =
-    [JobState::Waiting, JobState::Starting, JobState::Running, JobState::Ended];
-
 pub(super) const VM_KINDS: [VmKind; 6] = [
     VmKind::Worker,
     VmKind::Spare,
@@ -115,8 +113,8 @@ fn names(wanted: Option<&String>, names: &[Option<&String>]) -> bool {
 
 #[derive(Debug, Args)]
 pub(crate) struct Jobs {
-    /// Only jobs in this state; several with commas between them
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = one_of(JOB_STATES.map(JobState::as_str)))]
+    /// Only jobs that stand so; several with commas between them
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = one_of(Standing::ALL.map(Standing::as_str)))]
     pub(super) state: Vec<String>,
 
     /// Only jobs of this worker model; a part of its name will do
@@ -136,7 +134,7 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(super) fn wants(&self, job: &JobView) -> bool {
         let verdict = job.verdict.as_ref().map_or("", |verdict| &verdict.verdict);
-        has(&self.state, job.state.as_str())
+        has(&self.state, Standing::of(job).as_str())
             && has(&self.verdict, verdict)
             && names(self.model.as_ref(), &[job.model.as_ref()])
     }

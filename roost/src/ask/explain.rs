@@ -1,8 +1,9 @@
 //! Why a job waits, or what became of it.
 
 use jiff::Timestamp;
-use roost_console::views::{DecisionView, GateView, JobDetail, JobState, JobView, VmView};
+use roost_console::views::{DecisionView, GateView, JobDetail, JobView, VmView};
 
+use super::jobs::Standing;
 use super::table::{Table, left, right};
 use super::waterfall;
 use super::words::{or_dash, since, span};
@@ -48,10 +49,12 @@ pub(crate) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -
 
 fn headline(job: &JobView) -> String {
     let waited = job.waited_secs.map(span);
-    let state = match (job.state, waited) {
-        (JobState::Waiting, Some(waited)) => format!("waiting for {waited}"),
+    let state = match (Standing::of(job), waited) {
+        (Standing::Waiting, Some(waited)) => format!("waiting for {waited}"),
+        (Standing::Refused | Standing::Skipped | Standing::Ended, _) | (_, None) => {
+            Standing::of(job).as_str().to_owned()
+        }
         (state, Some(waited)) => format!("{}, waited {waited}", state.as_str()),
-        (state, None) => state.as_str().to_owned(),
     };
     format!("Job {} ({}): {state}", job.id, job.protocol.as_str())
 }

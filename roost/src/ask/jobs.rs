@@ -1,11 +1,49 @@
 use std::cmp::{Ordering, Reverse};
 
 use jiff::Timestamp;
-use roost_console::views::JobView;
+use roost_console::views::{JobState, JobView};
 
 use super::pick::Row;
 use super::table::{Cell, Column, left, right};
 use super::words::span;
+
+/// How a job stands. One that waits for somebody else, or will get no worker as it is, does not wait for this service, though CDS says that it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    Waiting,
+    Starting,
+    Running,
+    Refused,
+    Skipped,
+    Ended,
+}
+
+impl Standing {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Waiting, Self::Starting, Self::Running, Self::Refused, Self::Skipped, Self::Ended];
+
+    pub(crate) fn of(job: &JobView) -> Self {
+        match (job.state, job.verdict.as_ref().map(|said| said.verdict.as_str())) {
+            (JobState::Waiting, Some("refused")) => Self::Refused,
+            (JobState::Waiting, Some("skipped")) => Self::Skipped,
+            (JobState::Waiting, _) => Self::Waiting,
+            (JobState::Starting, _) => Self::Starting,
+            (JobState::Running, _) => Self::Running,
+            (JobState::Ended, _) => Self::Ended,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Refused => "refused",
+            Self::Skipped => "skipped",
+            Self::Ended => "ended",
+        }
+    }
+}
 
 impl Row<9> for JobView {
     const NONE: &'static str = "no jobs";
@@ -30,7 +68,7 @@ impl Row<9> for JobView {
             self.verdict.as_ref().map(|verdict| format!("{}: {}", verdict.verdict, verdict.reason));
         [
             self.id.as_str().into(),
-            self.state.as_str().into(),
+            Standing::of(self).as_str().into(),
             Cell::number(self.waited_secs, span),
             self.project.as_deref().into(),
             self.workflow.as_deref().into(),
@@ -43,7 +81,7 @@ impl Row<9> for JobView {
 
     /// Those that wait first, and of those the ones that wait longest.
     fn usual(&self, other: &Self) -> Ordering {
-        let key = |job: &Self| (job.state, Reverse(job.waited_secs));
+        let key = |job: &Self| (Standing::of(job), Reverse(job.waited_secs));
         key(self).cmp(&key(other)).then_with(|| self.id.cmp(&other.id))
     }
 }

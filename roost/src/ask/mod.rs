@@ -33,13 +33,15 @@ use serde_json::Value;
 pub(crate) use self::args::{Ask, Reach};
 pub(crate) use self::client::{AskError, Client};
 pub(crate) use self::explain::{gates, render as explain_job};
+pub(crate) use self::jobs::Standing;
+pub(crate) use self::pick::Row;
 pub(crate) use self::vm::render as explain_vm;
 #[cfg(test)]
 pub(crate) use self::words::is_unsafe;
 pub(crate) use self::words::{clean, memory, span};
 
 use self::args::{Asking, Decisions, Picking};
-use self::pick::{Row, table};
+use self::pick::table;
 use self::target::Target;
 use crate::output::say;
 

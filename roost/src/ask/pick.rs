@@ -13,7 +13,7 @@ use super::client::AskError;
 use super::table::{Cell, Column, Key, Table};
 
 /// Something of which a service has many: a row of a table.
-pub(super) trait Row<const N: usize>: DeserializeOwned {
+pub(crate) trait Row<const N: usize>: DeserializeOwned {
     /// Said where there are none.
     const NONE: &'static str;
     /// Whether a cell says how long ago something was.

@@ -16,7 +16,7 @@ enum Side {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(crate) struct Column {
     title: &'static str,
     side: Side,
     turns: Vec<(u8, Turn)>,
@@ -57,7 +57,7 @@ impl Column {
 
 /// What stands in a column, and where that puts its row when rows are sorted by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     text: String,
     key: Key,
 }

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use ratatui::text::{Line, Span};
-use roost_console::views::{DecisionView, JobState, JobView, SubjectKind, VmKind, VmView};
+use roost_console::views::{DecisionView, JobView, SubjectKind, VmKind, VmView};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::decisions::{mood, subject_words};
 use super::paint::Paint;
 use super::words::{clock_time, shortened};
 use super::{Mood, Opened};
-use crate::ask::{memory, span};
+use crate::ask::{Standing, memory, span};
 
 /// One line of a list, and what can be done with it.
 #[derive(Debug, Clone)]
@@ -47,13 +47,13 @@ impl Entry {
         let why = why.map_or(String::new(), |said| format!("{}: {}", said.verdict, said.reason));
         let model = job.model.as_deref().unwrap_or("-").rsplit('/').next().unwrap_or("-");
         let flavor = job.flavor.as_deref().map(|flavor| format!("/{flavor}")).unwrap_or_default();
-        let turned_away = job.verdict.as_ref().is_some_and(|said| said.verdict == "refused");
-        let state = match job.state {
-            JobState::Waiting if turned_away => Mood::Bad,
-            JobState::Waiting => Mood::Waiting,
-            JobState::Starting => Mood::Busy,
-            JobState::Running => Mood::Good,
-            JobState::Ended => Mood::Quiet,
+        let standing = Standing::of(job);
+        let mood = match standing {
+            Standing::Waiting => Mood::Waiting,
+            Standing::Starting => Mood::Busy,
+            Standing::Running => Mood::Good,
+            Standing::Refused => Mood::Bad,
+            Standing::Skipped | Standing::Ended => Mood::Quiet,
         };
         Self {
             id: job.id.clone(),
@@ -62,7 +62,7 @@ impl Entry {
             vm: job.vm.clone(),
             parts: vec![
                 part(short_id(&job.id), 8, Mood::Plain),
-                part(job.state.as_str(), 8, state),
+                part(standing.as_str(), 8, mood),
                 number(job.waited_secs.map(span).unwrap_or_default(), 6),
                 part(format!("{model}{flavor}"), 16, Mood::Plain),
                 part(why, usize::MAX, Mood::Plain),

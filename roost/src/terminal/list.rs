@@ -7,6 +7,7 @@ use super::entry::Entry;
 use super::paint::{Paint, STRONG};
 use super::view::View;
 use super::words::shortened;
+use crate::ask::Row;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum List {
@@ -35,12 +36,12 @@ impl List {
         Self::ALL[(self.place() + steps) % Self::ALL.len()]
     }
 
-    /// The lines of it that the filter lets through. Jobs that wait come first, and decisions have the newest last.
+    /// The lines of it that the filter lets through, in the order of the tables: what waits first, and the newest decision last.
     pub(super) fn entries(self, look: &Look, filter: &str) -> Vec<Entry> {
         let now = look.picture.overview.now;
         let entries: Vec<Entry> = match self {
-            Self::Jobs => look.jobs.iter().map(Entry::of_job).collect(),
-            Self::Vms => look.vms.iter().map(|vm| Entry::of_vm(vm, now)).collect(),
+            Self::Jobs => in_order(&look.jobs).into_iter().map(Entry::of_job).collect(),
+            Self::Vms => in_order(&look.vms).into_iter().map(|vm| Entry::of_vm(vm, now)).collect(),
             Self::Decisions => look.picture.decisions.iter().map(Entry::of_decision).collect(),
         };
         let filter = filter.to_lowercase();
@@ -52,6 +53,12 @@ impl List {
     pub(super) fn begins_at_the_end(self) -> bool {
         self == Self::Decisions
     }
+}
+
+fn in_order<T: Row<N>, const N: usize>(rows: &[T]) -> Vec<&T> {
+    let mut rows: Vec<&T> = rows.iter().collect();
+    rows.sort_by(|a, b| a.usual(b));
+    rows
 }
 
 /// The line on which somebody is, by what it is about and by its place, in case that is gone.
