@@ -32,8 +32,9 @@ pub(crate) enum Command {
     /// Watch it work: an embedded vCenter and CDS, jobs arriving, workers hatching
     ///
     /// Nothing to configure and nothing to reach: both servers are in this process, and their time is simulated. Shows what happens in the
-    /// terminal and on a web page, ends by itself when all jobs are done, and says what came of it. Exits with 1 if anything was left
-    /// behind, done twice or taken beyond a limit.
+    /// terminal and on a web page, ends by itself when all jobs are done, and says what came of it. In the terminal the keys of `roost top`
+    /// work (? lists them), and whoever has used one ends it with q. Exits with 1 if anything was left behind, done twice or taken beyond
+    /// a limit.
     Demo(Demo),
     /// Serve: turn the jobs of a CDS into workers on a vSphere
     ///

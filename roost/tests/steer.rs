@@ -252,7 +252,7 @@ async fn a_drain_is_waited_for(scene: &Scene) {
     };
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
-    assert!(said.starts_with("no new workers; 1 are left to end\n1 worker is left\n"), "{said}");
+    assert!(said.starts_with("no new workers; 1 is left to end\n1 worker is left\n"), "{said}");
     assert!(said.ends_with("no worker is left\n"), "{said}");
     assert_eq!(scene.cds.status(&job).await, "Success", "it was not disturbed");
     let late = scene.cds.add_job("v2", &json!({})).await;

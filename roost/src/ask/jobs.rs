@@ -51,7 +51,7 @@ impl Row<9> for JobView {
 
     fn columns() -> [Column; 9] {
         [
-            left("JOB"),
+            left("JOB").narrows(12, 8),
             left("STATE"),
             right("WAITED"),
             left("PROJECT").narrows(3, 8).goes(6),

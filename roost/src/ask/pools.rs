@@ -12,7 +12,7 @@ impl Row<9> for PoolView {
 
     fn columns() -> [Column; 9] {
         [
-            left("MODEL"),
+            left("MODEL").narrows(9, 8),
             left("FLAVOR").narrows(4, 6).goes(5),
             left("TEMPLATE").narrows(2, 8).goes(3),
             right("WANTED"),

@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use super::report::Report;
 use super::stage::{Stage, Tally};
 use crate::terminal::{
-    self, Count, Detail, Look, Mood, Opened, Origin, Picture, Said, clock_time, duration_words,
+    self, Audience, Count, Detail, Look, Mood, Opened, Origin, Picture, Said, clock_time,
+    duration_words,
 };
 
 /// What does not change while it runs.
@@ -34,9 +35,11 @@ pub(super) fn watch(
     closing: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let is_over = || report.borrow().is_some();
-    let has_ended = || {
+    let has_ended = |audience| {
         let has_died = !is_over() && report.has_changed().is_err();
-        *closing.borrow() || has_died || (is_over() && !bill.keep)
+        // Nothing is taken away from somebody who is reading it.
+        let may_go = !bill.keep && audience == Audience::LooksOn;
+        *closing.borrow() || has_died || (is_over() && may_go)
     };
     let mut onstage =
         Onstage { stage, bill, report, runtime: Handle::current(), said: Arc::default() };

@@ -36,11 +36,23 @@ impl Drop for Screen {
     }
 }
 
-/// Shows what there is to see until somebody has seen enough, or until `has_ended`. Blocks.
-pub(crate) fn watch(origin: &mut dyn Origin, has_ended: impl Fn() -> bool) -> io::Result<()> {
+/// Whether anybody is at the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// No key was pressed so far.
+    LooksOn,
+    Steers,
+}
+
+/// Shows what there is to see until somebody has seen enough, or until it `has_ended`. Blocks.
+pub(crate) fn watch(
+    origin: &mut dyn Origin,
+    has_ended: impl Fn(Audience) -> bool,
+) -> io::Result<()> {
     let mut screen = Screen::take()?;
     let mut view = View::default();
-    while !has_ended() {
+    let mut audience = Audience::LooksOn;
+    while !has_ended(audience) {
         let mut look = origin.look(view.opened());
         view.hear(look.said.take());
         screen.terminal.draw(|frame| draw(frame, &look, &mut view, screen.paint))?;
@@ -50,6 +62,7 @@ pub(crate) fn watch(origin: &mut dyn Origin, has_ended: impl Fn() -> bool) -> io
         // All that was typed until now, then the next frame.
         loop {
             if let Event::Key(key) = event::read()? {
+                audience = Audience::Steers;
                 match view.press(key, &look, || origin.may_act()) {
                     Effect::Nothing => {}
                     Effect::Leave => return Ok(()),

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Top) -> anyhow::Result<()> {
     let is_over = Arc::new(AtomicBool::new(false));
     let seen_by_view = Arc::clone(&is_over);
     let mut watching = tokio::task::spawn_blocking(move || {
-        terminal::watch(&mut remote, || seen_by_view.load(Ordering::Relaxed))
+        terminal::watch(&mut remote, |_| seen_by_view.load(Ordering::Relaxed))
     });
     let watched = tokio::select! {
         biased;

@@ -4,10 +4,11 @@ usage: drive.py COLUMNS LINES STEPS COMMAND...
 
 STEPS is a JSON list, done in order:
   {"until": TEXT}   wait until TEXT is on the screen
+  {"gone": TEXT}    wait until it is not
   {"type": KEYS}    type KEYS
+  {"mark": FILE}    make FILE, so that somebody else knows how far this is
   {"signal": NAME}  send a signal, such as SIGTERM
   {"picture": ""}   keep the screen as it is
-  {"run": [...]}    run another command and wait for it
 
 Prints a JSON object: "pictures" (each a list of lines), "code" (the exit code), "restored" (whether the terminal is
 as it was), "left" (whether the other screen was left), "errors". The screen understands what a full-screen program
@@ -23,7 +24,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -76,10 +76,18 @@ class Screen:
             if unicodedata.combining(char):
                 return
             if self.x + width <= self.columns:
+                self.uncover(self.x)
+                self.uncover(self.x + width)
                 self.cells[self.y][self.x] = char
                 for more in range(1, width):
                     self.cells[self.y][self.x + more] = ""
             self.x += width
+
+    def uncover(self, x):
+        """Half of a wide character is none."""
+        line = self.cells[self.y]
+        if 0 < x < self.columns and line[x] == "":
+            line[x - 1] = line[x] = " "
 
     def obey(self, found):
         mark, numbers, verb = found.group(1), found.group(2), found.group(3)
@@ -161,21 +169,23 @@ def main():
         if verb == "until":
             if not until(lambda: value in "\n".join(screen.picture()), value):
                 break
+        elif verb == "gone":
+            if not until(lambda: value not in "\n".join(screen.picture()), "an end of " + value):
+                break
+        elif verb == "mark":
+            open(value, "w").close()
         elif verb == "type":
             for key in re.findall(r"\x1b\[[A-Z0-9~]+|.", value, re.S):
                 os.write(master, key.encode())
-                # A lone escape is told from the beginning of a sequence by what follows it.
-                look(0.15)
+                # A lone escape is told from the beginning of a sequence by what follows it, and nobody types faster.
+                typed = time.monotonic()
+                while time.monotonic() < typed + 0.1:
+                    look(0.02)
         elif verb == "signal":
             os.kill(pid, getattr(signal, value))
         elif verb == "picture":
             look(0.3)
             pictures.append(screen.picture())
-        elif verb == "run":
-            done = subprocess.Popen(value, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            until(lambda: done.poll() is not None, "the end of %s" % value)
-            if done.returncode != 0:
-                errors.append("%s: %s" % (value, done.stdout.read().decode("utf-8", "replace")))
     if not errors:
         until(lambda: code is not None, "end")
     if code is None:

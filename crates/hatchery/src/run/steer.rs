@@ -105,7 +105,10 @@ impl Helm {
     /// As a pause, said by somebody who waits until all workers have ended.
     pub fn drain(&self, who: &str) -> String {
         let left = self.workers_left();
-        let words = format!("no new workers; {left} are left to end");
+        let words = match left {
+            1 => "no new workers; 1 is left to end".to_owned(),
+            left => format!("no new workers; {left} are left to end"),
+        };
         self.hold_spawning(who, Hold::Draining, &words)
     }
 
