@@ -2,7 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -181,6 +182,49 @@ async fn each_command_prints_what_the_service_shows() {
     }
     let none = roost(&["decisions", "--verdict", "kept", "--url", &url], &[]).await;
     assert_eq!(text(&none.stdout), "no decisions\n");
+}
+
+#[tokio::test]
+async fn tables_are_narrowed_and_sorted_in_json_too_and_an_unknown_column_is_one_line() {
+    let url = service().await;
+    for (line, rows) in [
+        ("jobs --state waiting --sort waited:desc", 1),
+        ("jobs --state refused,ended", 0),
+        ("jobs --filter V1x", 0),
+        ("decisions --kind job --filter workers --sort age", 1),
+        ("decisions --kind vm,service", 0),
+    ] {
+        let mut args: Vec<_> = line.split(' ').collect();
+        args.extend(["--json", "--url", &url]);
+        let output = roost(&args, &[]).await;
+        let json: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json.len(), rows, "{line}: {json:?}");
+    }
+    let unknown = roost(&["pools", "--sort", "size", "--url", "http://127.0.0.1:9"], &[]).await;
+    let known = "model, flavor, template, wanted, ready, coming, in-use, missing, waits-for";
+    let words = format!("roost: there is no column \"size\" to sort by: there are {known}");
+    assert_eq!(complaint(&unknown), words, "and nobody was asked");
+}
+
+#[tokio::test]
+async fn what_is_watched_is_one_document_per_line_until_it_is_stopped() {
+    let url = service().await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
+    command.args(["jobs", "--json", "--watch", "0.2", "--url", &url]).stdout(Stdio::piped());
+    let watching = move || {
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let documents: Vec<Value> =
+            lines.take(3).map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        (documents, child.wait().unwrap().code())
+    };
+    let (documents, code) = tokio::task::spawn_blocking(watching).await.unwrap();
+    assert!(documents.iter().all(|jobs| jobs[0]["id"] == "42"), "{documents:?}");
+    assert_eq!(code, Some(0));
+    let nobody = roost(&["jobs", "--watch", "--url", "http://127.0.0.1:9"], &[]).await;
+    assert!(complaint(&nobody).starts_with("roost: no service can be reached"));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::bar::{Bar, Part};
 use super::paint::{Paint, STRONG};
 use super::view::{Extent, Mode, View};
-use super::words::{duration_words, shortened};
+use super::words::{clock_time, duration_words, shortened};
 use super::{Count, Look, Lost, Mood, Picture, Said, detail, lanes, list, overlay, sides};
 use crate::ask::clean;
 
@@ -168,7 +168,7 @@ fn binds(picture: &Picture, width: usize, paint: Paint) -> Line<'static> {
 }
 
 fn lost_words(lost: Option<&Lost>) -> String {
-    let Some(Lost { for_secs, why }) = lost else { return String::new() };
-    let since = duration_words(Duration::from_secs(*for_secs));
-    format!("LINK LOST since {since}, all below is from before: {why}")
+    let Some(Lost { since, for_secs, why }) = lost else { return String::new() };
+    let lasts = duration_words(Duration::from_secs(*for_secs));
+    format!("LINK LOST since {} ({lasts}): {why}; all below is from then", clock_time(*since))
 }

@@ -6,7 +6,7 @@ use roost_console::views::{DecisionView, JobView, SubjectKind, VmKind, VmView};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::decisions::{mood, subject_words};
-use super::paint::Paint;
+use super::paint::{MARKED, Paint};
 use super::words::{clock_time, shortened};
 use super::{Mood, Opened};
 use crate::ask::{Standing, memory, span};
@@ -153,7 +153,7 @@ impl Entry {
             spans.push(Span::styled(text, paint.mood(part.mood)));
         }
         let line = Line::from(spans);
-        if is_marked { line.style(paint.marked()) } else { line }
+        if is_marked { line.style(MARKED) } else { line }
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) enum Paint {
 /// Bold, with or without colours.
 pub(super) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
+/// The line on which somebody is. Reversed, so that it is seen without colours, too.
+pub(super) const MARKED: Style = Style::new().add_modifier(Modifier::REVERSED);
+
 impl Paint {
     pub(super) fn from_environment() -> Self {
         match std::env::var_os("NO_COLOR") {
@@ -35,11 +38,6 @@ impl Paint {
             Self::Colours => Style::new().fg(colour),
             Self::Plain => Style::new(),
         }
-    }
-
-    /// The line on which somebody is. Reversed, so that it is seen without colours, too.
-    pub(super) fn marked(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
     }
 
     pub(super) fn quiet(self) -> Style {

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use roost_console::views::{DecisionView, Overview, SteeringView};
 
 /// The picture of a service as a whole.
@@ -27,6 +28,8 @@ impl Picture {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lost {
+    /// On the service's clock.
+    pub(crate) since: Timestamp,
     pub(crate) for_secs: u64,
     pub(crate) why: String,
 }

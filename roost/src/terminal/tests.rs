@@ -393,9 +393,10 @@ fn a_lost_link_and_what_persons_said_stand_where_everybody_looks() {
         screen.contains("spawning is paused since 10:00 by somebody; oldest waits"),
         "{screen}"
     );
-    look.picture.lost = Some(Lost { for_secs: 95, why: "connection refused".into() });
+    look.picture.lost =
+        Some(Lost { since: at(656), for_secs: 95, why: "connection refused".into() });
     let screen = shown(&look, &mut View::default(), 80, 24);
-    let words = "LINK LOST since 1 min 35 s, all below is from before: connection refused";
+    let words = "LINK LOST since 10:10:56 (1 min 35 s): connection refused; all below is from";
     assert!(screen.contains(words), "{screen}");
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn keep_asking(client: Client, known: Arc<Known>) {
                 let mut facts = known.facts();
                 (facts.steering, facts.jobs, facts.vms) = (steering, jobs, vms);
             }
-            Err(error) => known.facts().lost(Chain(&error.into()).to_string()),
+            Err(error) => known.facts().lost(anyhow::Error::from(error).root_cause().to_string()),
         }
     }
 }

@@ -8,7 +8,6 @@ use super::ask::decisions;
 use super::events::Events;
 use super::known::Known;
 use crate::ask::Client;
-use crate::chain::Chain;
 
 /// Soon enough for somebody who watches a restart, seldom enough for a service that is down over night.
 const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
@@ -19,7 +18,8 @@ pub(super) async fn keep_hearing(client: Client, known: Arc<Known>) {
     loop {
         let mut has_heard = false;
         let ended = hear(&client, &known, &mut has_heard).await;
-        let why = ended.err().map(|error| Chain(&error).to_string());
+        // What went wrong in the end; the rest of it is known to whoever sees where they look.
+        let why = ended.err().map(|error| error.root_cause().to_string());
         known.facts().lost(why.unwrap_or_else(|| "the service has stopped".to_owned()));
         pause = if has_heard { TRY_AGAIN.0 } else { (pause * 2).min(TRY_AGAIN.1) };
         sleep(pause).await;

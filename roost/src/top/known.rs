@@ -93,7 +93,8 @@ impl Facts {
 
     pub(super) fn loss(&self) -> Option<Lost> {
         let (since, why) = self.lost.as_ref()?;
-        Some(Lost { for_secs: since.elapsed().as_secs(), why: why.clone() })
+        let for_secs = since.elapsed().as_secs();
+        Some(Lost { since: self.overview().now, for_secs, why: why.clone() })
     }
 
     /// The overview as it is by now: time has passed since it came. While the service cannot be heard, nobody knows what has.
@@ -156,6 +157,7 @@ mod tests {
         assert_eq!(facts.overview().now.as_second(), 110);
         let loss = facts.loss().unwrap();
         assert_eq!(loss.for_secs, 30, "since the first time");
+        assert_eq!(loss.since.as_second(), 110);
         assert_eq!(loss.why, "connection refused again");
         facts.heard(overview(150));
         assert_eq!((facts.overview().now.as_second(), facts.loss()), (150, None));
