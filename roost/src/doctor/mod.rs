@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use self::cds::SignIn;
 use self::report::{Counts, Section};
-use self::text::Paint;
+use self::text::Style;
 use crate::cli::Doctor;
 use crate::output::say;
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Doctor) -> anyhow::Result<ExitCode> {
 /// Says each section as soon as it is known, or all of them as JSON at the end.
 struct Telling {
     json: bool,
-    paint: Paint,
+    style: Style,
     shows_progress: bool,
     sections: Vec<Section>,
 }
@@ -69,7 +69,7 @@ impl Telling {
     fn new(json: bool) -> Self {
         Self {
             json,
-            paint: Paint::from_environment(),
+            style: Style::from_environment(),
             shows_progress: !json && stderr().is_terminal(),
             sections: Vec::new(),
         }
@@ -88,7 +88,7 @@ impl Telling {
             eprint!("\r\x1b[K");
         }
         if !self.json {
-            say(&text::section(&section, self.paint));
+            say(&text::section(&section, self.style));
         }
         self.sections.push(section);
     }
@@ -102,7 +102,7 @@ impl Telling {
             text.push('\n');
             say(&text);
         } else {
-            say(&text::summary(summary, self.paint));
+            say(&text::summary(summary, self.style.paint));
         }
         Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

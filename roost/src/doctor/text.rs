@@ -3,8 +3,26 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, stdout};
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::report::{Counts, Finding, Section, Verdict};
 use crate::ask::clean;
+
+/// How it looks: for the terminal that is there, or for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Style {
+    pub(super) paint: Paint,
+    /// Lines are broken here; `None` leaves them whole, for files and other programs.
+    pub(super) width: Option<usize>,
+}
+
+impl Style {
+    pub(super) fn from_environment() -> Self {
+        let size = terminal_size::terminal_size_of(stdout());
+        let width = size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > NARROW);
+        Self { paint: Paint::from_environment(), width }
+    }
+}
 
 /// Whether verdicts are coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +33,7 @@ pub(super) enum Paint {
 
 impl Paint {
     /// Colours are for a terminal whose user does not say `NO_COLOR`.
-    pub(super) fn from_environment() -> Self {
+    fn from_environment() -> Self {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb {
@@ -51,27 +69,52 @@ impl Paint {
 const CHECK: usize = 12;
 /// Where what was found begins.
 const INDENT: usize = 2 + 4 + 2 + CHECK + 2;
+/// A terminal that leaves less than this many columns for words gets whole lines.
+const NARROW: usize = INDENT + 20;
 
-pub(super) fn section(section: &Section, paint: Paint) -> String {
-    let mut text = paint.title(&clean(&format!("{} {}", section.system, section.about)));
+pub(super) fn section(section: &Section, style: Style) -> String {
+    let title = format!("{} {}", section.system, section.about);
+    let mut text = style.paint.title(clean(&title).trim_end());
     text.push('\n');
     for finding in &section.findings {
-        push(&mut text, finding, paint);
+        push(&mut text, finding, style);
     }
     text.push('\n');
     text
 }
 
-fn push(text: &mut String, finding: &Finding, paint: Paint) {
-    let verdict = paint.verdict(finding.verdict);
-    let (check, found) = (clean(&finding.check), clean(&finding.found));
-    let _ = writeln!(text, "  {verdict}  {check:<CHECK$}  {found}");
-    for detail in &finding.details {
-        let _ = writeln!(text, "{:INDENT$}- {}", "", clean(detail));
+fn push(text: &mut String, finding: &Finding, style: Style) {
+    let verdict = style.paint.verdict(finding.verdict);
+    let check = clean(&finding.check);
+    let _ = write!(text, "  {verdict}  {check:<CHECK$}  ");
+    push_words(text, &finding.found, INDENT, style.width);
+    for (mark, words) in finding
+        .details
+        .iter()
+        .map(|detail| ("- ", detail))
+        .chain(finding.advice.iter().map(|advice| ("=> ", advice)))
+    {
+        let _ = write!(text, "{:INDENT$}{mark}", "");
+        push_words(text, words, INDENT + mark.len(), style.width);
     }
-    if let Some(advice) = &finding.advice {
-        let _ = writeln!(text, "{:INDENT$}=> {}", "", clean(advice));
+}
+
+/// Words on as many lines as they need, all of them beginning at the same column.
+fn push_words(text: &mut String, words: &str, indent: usize, width: Option<usize>) {
+    let mut at = indent;
+    for (index, word) in clean(words).split(' ').enumerate() {
+        let breaks = width.is_some_and(|width| at + 1 + word.width() > width) && at > indent;
+        if breaks {
+            let _ = write!(text, "\n{:indent$}", "");
+            at = indent;
+        } else if index > 0 {
+            text.push(' ');
+            at += 1;
+        }
+        text.push_str(word);
+        at += word.width();
     }
+    text.push('\n');
 }
 
 pub(super) fn summary(counts: Counts, paint: Paint) -> String {
@@ -96,6 +139,10 @@ pub(super) fn summary(counts: Counts, paint: Paint) -> String {
 mod tests {
     use super::*;
 
+    fn style(paint: Paint, width: Option<usize>) -> Style {
+        Style { paint, width }
+    }
+
     fn sample() -> Section {
         let findings = vec![
             Finding::pass("login", "roost@vsphere.local"),
@@ -108,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_section_reads_without_colours() {
-        let text = section(&sample(), Paint::Plain);
+        let text = section(&sample(), style(Paint::Plain, None));
         assert_eq!(
             text,
             "vCenter vc.example.org:443\n\
@@ -117,7 +164,17 @@ mod tests {
              \x20                     - VirtualMachine.Interact.PowerOn, for PowerOnVM_Task\n\
              \x20                     => give them to the user's role\n\n"
         );
-        assert!(section(&sample(), Paint::Colours).contains("\x1b[31mfail\x1b[0m  privileges"));
+        let colours = style(Paint::Colours, None);
+        assert!(section(&sample(), colours).contains("\x1b[31mfail\x1b[0m  privileges"));
+    }
+
+    #[test]
+    fn lines_are_broken_where_the_terminal_ends() {
+        let text = section(&sample(), style(Paint::Plain, Some(50)));
+        assert!(text.lines().all(|line| line.width() <= 57), "one word may be too long:\n{text}");
+        let advice =
+            "                      => give them to the user's\n                         role\n";
+        assert!(text.contains(advice), "{text}");
     }
 
     #[test]

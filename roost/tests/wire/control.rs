@@ -47,6 +47,10 @@ impl Control {
         self.call(Call::post(format!("/{place}")).json(body)).await
     }
 
+    pub(crate) async fn put(&self, place: &str, body: &Value) -> Value {
+        self.call(Call::put(format!("/{place}")).json(body)).await
+    }
+
     pub(crate) async fn delete(&self, place: &str) -> Value {
         self.call(Call::delete(format!("/{place}"))).await
     }

@@ -43,7 +43,7 @@ fn of_token(check: &str, key: &str, token: &Token, region: Option<&str>) -> Find
     match token {
         Token::Accepted => Finding::pass(
             check,
-            "accepted; it was tried without registering the hatchery, so that one at work was not disturbed",
+            "accepted; nothing was registered, so that a hatchery at work is not disturbed",
         ),
         Token::SignedIn { region: told } => signed_in(check, told.as_deref(), region),
         Token::Refused(why) => Finding::fail(check, format!("refused: {why}")).advice(format!(
@@ -55,10 +55,9 @@ fn of_token(check: &str, key: &str, token: &Token, region: Option<&str>) -> Find
         Token::Failed(why) => Finding::fail(check, why).advice("see the log of the CDS API for the request"),
         Token::NotTried => Finding::skip(
             check,
-            "CDS has no way to try it that changes nothing: the sign-in replaces address, configuration and public key of \
-             this hatchery in CDS, and workers of one that runs with another key would be refused. \
-             --sign-in does it all the same",
-        ),
+            "not tried: the only sign-in there is replaces the address, configuration and key of this hatchery in CDS",
+        )
+        .advice("say --sign-in, unless a hatchery with another key is at work under this name: its workers would be refused"),
         Token::Skipped(why) => Finding::skip(check, why),
     }
 }

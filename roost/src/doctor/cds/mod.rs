@@ -47,7 +47,7 @@ pub(super) async fn examine(
     };
     let reach = reach::probe(&target).await;
     findings.extend(reach::judge(&target, &reach, WORDS, clock.now()));
-    if let Some(why) = reach.obstacle() {
+    if let Some(why) = reach::obstacle(&findings) {
         findings.push(Finding::skip("all else", why));
         return (Section { system: SYSTEM_NAME, about, findings }, Vec::new());
     }

@@ -7,7 +7,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use super::certificate::Certificate;
 use super::{Reach, Target};
 use crate::doctor::patience::told;
-use crate::doctor::report::{Fact, Finding};
+use crate::doctor::report::{Fact, Finding, Verdict};
 
 /// What to write into the file so that a server is believed.
 #[derive(Debug, Clone, Copy)]
@@ -57,14 +57,30 @@ pub(in crate::doctor) fn judge(
             ));
         }
         (Some(Fact::Skipped(why)), _) => findings.push(Finding::skip(CERTIFICATE, why)),
-        (None, _) | (Some(Fact::Known(_)), None) => {
-            let finding = Finding::warn(CERTIFICATE, "none: passwords and tokens go unencrypted");
-            findings.push(
-                finding.advice("use https, unless the server is a simulator on this machine"),
-            );
-        }
+        (None, _) | (Some(Fact::Known(_)), None) => findings.push(unencrypted(target)),
     }
     findings
+}
+
+/// Why nothing is to be sent there, by what was found so far.
+pub(in crate::doctor) fn obstacle(findings: &[Finding]) -> Option<&'static str> {
+    let failed = findings.iter().find(|finding| finding.verdict == Verdict::Fail)?;
+    Some(match failed.check.as_str() {
+        CERTIFICATE => "there is no connection that can be trusted",
+        _ => "there is no connection",
+    })
+}
+
+fn unencrypted(target: &Target) -> Finding {
+    let is_here = target.host == "localhost"
+        || target.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    if is_here {
+        return Finding::pass(
+            CERTIFICATE,
+            "none: not encrypted, and it does not leave this machine",
+        );
+    }
+    Finding::warn(CERTIFICATE, "none: passwords and tokens go unencrypted").advice("use https")
 }
 
 fn certificate(
@@ -163,7 +179,6 @@ mod tests {
     use roost_vcenter_sim::TlsIdentity;
 
     use super::*;
-    use crate::doctor::report::Verdict;
 
     const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
     const WORDS: TrustWords = TrustWords {
@@ -217,18 +232,25 @@ mod tests {
     }
 
     #[test]
+    fn only_a_server_of_this_machine_may_do_without_encryption() {
+        let plain = |host: &str| Target { host: host.into(), port: 80, trust: None };
+        assert_eq!(unencrypted(&plain("::1")).verdict, Verdict::Pass);
+        assert_eq!(unencrypted(&plain("cds.example.org")).verdict, Verdict::Warn);
+    }
+
+    #[test]
     fn every_step_that_was_not_reached_is_skipped() {
         let reach = Reach {
             addresses: Fact::Failed("no such host".into()),
             connected: Fact::Skipped("the name has no address".into()),
             chain: Some(Fact::Skipped("the name has no address".into())),
-            is_proxied: false,
         };
-        let verdicts: Vec<Verdict> = judge(&target(TlsTrust::System), &reach, WORDS, NOW)
-            .iter()
-            .map(|finding| finding.verdict)
-            .collect();
+        let findings = judge(&target(TlsTrust::System), &reach, WORDS, NOW);
+        let verdicts: Vec<Verdict> = findings.iter().map(|finding| finding.verdict).collect();
         assert_eq!(verdicts, [Verdict::Fail, Verdict::Skip, Verdict::Skip]);
-        assert!(reach.obstacle().is_some());
+        assert_eq!(obstacle(&findings), Some("there is no connection"));
+        let untrusted = [Finding::pass("connection", ""), Finding::fail(CERTIFICATE, "")];
+        assert_eq!(obstacle(&untrusted), Some("there is no connection that can be trusted"));
+        assert_eq!(obstacle(&untrusted[..1]), None);
     }
 }

@@ -5,8 +5,9 @@ mod judge;
 mod probe;
 mod proxy;
 
-pub(super) use self::judge::{TrustWords, judge};
-pub(super) use self::probe::{Reach, probe};
+pub(super) use self::judge::{TrustWords, judge, obstacle};
+use self::probe::Reach;
+pub(super) use self::probe::probe;
 
 use roost_vim::TlsTrust;
 

@@ -25,24 +25,6 @@ pub(in crate::doctor) struct Reach {
     pub(super) connected: Fact<SocketAddr>,
     /// The chain that the server shows, leaf first; `None` without TLS.
     pub(super) chain: Option<Fact<Vec<CertificateDer<'static>>>>,
-    /// It goes through a proxy, so that only calls can tell.
-    pub(super) is_proxied: bool,
-}
-
-impl Reach {
-    /// Why no call would get through, if that is known.
-    pub(in crate::doctor) fn obstacle(&self) -> Option<&'static str> {
-        if self.is_proxied {
-            return None;
-        }
-        match (&self.connected, &self.chain) {
-            (Fact::Failed(_) | Fact::Skipped(_), _) => Some("there is no connection"),
-            (Fact::Known(_), Some(Fact::Failed(_) | Fact::Skipped(_))) => {
-                Some("there is no encrypted connection")
-            }
-            (Fact::Known(_), Some(Fact::Known(_)) | None) => None,
-        }
-    }
 }
 
 pub(in crate::doctor) async fn probe(target: &Target) -> Reach {
@@ -53,7 +35,6 @@ pub(in crate::doctor) async fn probe(target: &Target) -> Reach {
             addresses: Fact::Skipped(why.clone()),
             connected: Fact::Skipped(why.clone()),
             chain: target.trust.is_some().then_some(Fact::Skipped(why)),
-            is_proxied: true,
         };
     }
     let addresses = within(NAME, look_up(target)).await;
@@ -65,12 +46,7 @@ pub(in crate::doctor) async fn probe(target: &Target) -> Reach {
         }
     };
     let addresses = addresses.map(|all| all.into_iter().map(|address| address.ip()).collect());
-    Reach {
-        addresses: addresses.into(),
-        connected,
-        chain: target.trust.is_some().then_some(chain),
-        is_proxied: false,
-    }
+    Reach { addresses: addresses.into(), connected, chain: target.trust.is_some().then_some(chain) }
 }
 
 async fn look_up(target: &Target) -> std::io::Result<Vec<SocketAddr>> {

@@ -281,7 +281,9 @@ impl Look<'_> {
                 }
             }
         }
-        Ok(mirror.snapshot().vms().map(|vm| machine(vm)).collect())
+        let mut machines: Vec<Machine> = mirror.snapshot().vms().map(|vm| machine(vm)).collect();
+        machines.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(machines)
     }
 }
 

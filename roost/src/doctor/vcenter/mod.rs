@@ -53,7 +53,7 @@ pub(super) async fn examine(
     let about = target.place();
     let reach = reach::probe(&target).await;
     let mut findings = reach::judge(&target, &reach, WORDS, clock.now());
-    if let Some(why) = reach.obstacle() {
+    if let Some(why) = reach::obstacle(&findings) {
         findings.push(Finding::skip("all else", why));
         return Section { system: SYSTEM_NAME, about, findings };
     }

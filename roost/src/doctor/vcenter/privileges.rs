@@ -115,13 +115,13 @@ fn on_object(rights: &Rights) -> Finding {
     let lacking: Vec<&Need> = rights.needs.iter().filter(is_lacking).collect();
     let (object, all) = (&rights.object, rights.needs.len());
     if lacking.is_empty() {
-        return Finding::pass(CHECK, format!("all {all} that are needed on {object}"));
+        return Finding::pass(CHECK, format!("{object}: {all} of {all}"));
     }
     let told = |need: &&Need| {
         let Need { privilege, call, purpose } = need;
         format!("{privilege}, for {call}: {purpose}")
     };
-    Finding::fail(CHECK, format!("{} of {all} are missing on {object}", lacking.len()))
+    Finding::fail(CHECK, format!("{object}: {} of {all} are missing", lacking.len()))
         .details(lacking.iter().map(told))
         .advice(
             "add them to the role that the user has there, and let the role propagate to children",
