@@ -2,10 +2,13 @@
 
 mod lab;
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
-use lab::{HATCHERY, Lab, TOKEN_V2, chain, mins, secs, settings};
-use roost_cds::{CallError, Client, ErrorKind, Settings, SettingsError};
+use lab::{HATCHERY, Lab, TOKEN, TOKEN_V2, chain, mins, secs, settings};
+use roost_cds::{Api, CallError, Client, ErrorKind, Probe, Settings, SettingsError};
 use roost_cds_sim::{Fault, Options, V1Demand};
+use roost_clock::Clock as _;
 use tokio::time::{self, Instant};
 
 const V1_SIGN_IN: &str = "POST /auth/consumer/builtin/signin";
@@ -24,6 +27,33 @@ async fn both_protocols_sign_in_and_register() {
     assert_eq!(hatchery.public_key, services[0].public_key);
     assert!(lab.v1().api_key().await.unwrap().is_some());
     assert_eq!(lab.v1().api_key().await.unwrap(), lab.v2().api_key().await.unwrap());
+}
+
+/// As people sign in, and whoever only wants to know whether a token is good.
+#[tokio::test(start_paused = true)]
+async fn a_token_alone_opens_a_session_and_registers_nothing() {
+    let lab = Lab::new();
+    let url = "http://cds.invalid".parse().unwrap();
+    let api = Api::new(Arc::new(lab.api.clone()), &url, secs(10), lab.clock.clone());
+    let probe = Probe::new(api);
+    let session = probe.sign_in_v1(&TOKEN.into()).await.unwrap();
+    assert!(lab.api.services().is_empty());
+    let refused = session.enabled_models().await.unwrap_err();
+    assert_eq!(refused.kind(), Some(ErrorKind::Forbidden), "there is no service yet");
+
+    lab.client.sign_in().await.unwrap();
+    let registered = lab.api.services();
+    let beside = probe.sign_in_v1(&TOKEN.into()).await.unwrap();
+    assert_eq!(lab.api.services(), registered, "nothing of it was touched");
+    assert!(beside.enabled_models().await.is_ok());
+    beside.end().await.unwrap();
+    assert!(session.enabled_models().await.is_ok(), "one session ends, the others stay");
+    lab.v1().waiting_jobs().await.unwrap();
+    assert_eq!(lab.api.calls(V1_SIGN_IN), 3, "the hatchery did not have to sign in again");
+
+    let wrong = probe.sign_in_v1(&"stolen".into()).await.unwrap_err();
+    assert_eq!(wrong.kind(), Some(ErrorKind::NotAuthenticated));
+    assert_eq!(probe.version().await.unwrap().time, Some(lab.clock.now()));
 }
 
 #[tokio::test(start_paused = true)]

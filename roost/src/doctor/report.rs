@@ -58,6 +58,12 @@ impl Finding {
         Self::new(Verdict::Fail, check, found)
     }
 
+    /// A server that was there a moment ago did not answer.
+    pub(super) fn unanswered(check: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::fail(check, why)
+            .advice("the server hangs, is overloaded or restarts: see how it is, and try again")
+    }
+
     pub(super) fn skip(check: impl Into<String>, why: impl Into<String>) -> Self {
         Self::new(Verdict::Skip, check, why)
     }
@@ -114,6 +120,8 @@ pub(super) enum Fact<T> {
     Known(T),
     /// It was asked for, and this came instead.
     Failed(String),
+    /// It was asked for, and nothing came.
+    Unanswered(String),
     /// It was not asked for, because of something else.
     Skipped(String),
 }
@@ -122,7 +130,7 @@ impl<T> Fact<T> {
     pub(super) fn known(&self) -> Option<&T> {
         match self {
             Self::Known(known) => Some(known),
-            Self::Failed(_) | Self::Skipped(_) => None,
+            Self::Failed(_) | Self::Unanswered(_) | Self::Skipped(_) => None,
         }
     }
 
@@ -136,6 +144,7 @@ impl<T> Fact<T> {
         match self {
             Self::Known(known) => judge(known),
             Self::Failed(why) => Finding::fail(check, why).advice(advice),
+            Self::Unanswered(why) => Finding::unanswered(check, why),
             Self::Skipped(why) => Finding::skip(check, why),
         }
     }
@@ -160,6 +169,7 @@ mod tests {
         let verdict = |fact: Fact<u8>| fact.judge("x", "look at it", judge).verdict;
         assert_eq!(verdict(Fact::Known(1)), Verdict::Pass);
         assert_eq!(verdict(Fact::Failed("no".into())), Verdict::Fail);
+        assert_eq!(verdict(Fact::Unanswered("no answer".into())), Verdict::Fail);
         assert_eq!(verdict(Fact::Skipped("no login".into())), Verdict::Skip);
         let all = Section::skipped("vCenter", "vc", "the configuration cannot be used");
         assert_eq!(Counts::of(&[all]), Counts { skip: 1, ..Counts::default() });

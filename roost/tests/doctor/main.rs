@@ -5,6 +5,7 @@
 mod wire;
 
 mod examination;
+mod page;
 mod places;
 mod servers;
 mod vcsim;

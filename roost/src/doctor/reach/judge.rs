@@ -50,7 +50,7 @@ pub(in crate::doctor) fn judge(
         (Some(Fact::Known(chain)), Some(trust)) => {
             findings.push(certificate(target, trust, chain, words, now));
         }
-        (Some(Fact::Failed(why)), _) => {
+        (Some(Fact::Failed(why) | Fact::Unanswered(why)), _) => {
             let finding = Finding::fail(CERTIFICATE, format!("no TLS: {why}"));
             findings.push(finding.advice(
                 "what answers on that port does not speak TLS, or hangs; check port and scheme",

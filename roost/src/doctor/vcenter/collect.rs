@@ -13,7 +13,7 @@ use roost_vim::wire::types::{
     VirtualMachineToolsStatus as ToolsStatus,
 };
 use roost_vim::{
-    CallError, Client, Credentials, Deadlines, Finder, Found, HttpTransport, NetworkBacking,
+    CallError, Client, Credentials, Deadlines, FindError, Found, HttpTransport, NetworkBacking,
     Observer, Settings,
 };
 use tokio::time::{Instant, timeout};
@@ -83,7 +83,7 @@ impl Look<'_> {
             Err(error) => {
                 let why = "the datacenter is not known";
                 let facts = Facts::unknown(session, &self.wish.templates, why);
-                return Facts { skew, datacenter: Fact::Failed(told(error)), ..facts };
+                return Facts { skew, datacenter: not_found(error), ..facts };
             }
         };
         let text = |wanted: &Option<String>| wanted.clone().unwrap_or_default();
@@ -93,20 +93,23 @@ impl Look<'_> {
         let network = finder.network(&text(&place.network)).await;
         let (pool, reach) = match pool {
             Ok(found) => self.pool(found).await,
-            Err(error) => (Fact::Failed(told(error)), HostsHave::default()),
+            Err(error) => (not_found(error), HostsHave::default()),
         };
         let datastore = match datastore {
             Ok(found) => self.datastore(found, &reach).await.into(),
-            Err(error) => Fact::Failed(told(error)),
+            Err(error) => not_found(error),
         };
         let network = match network {
             Ok(found) => self.network(found, &reach).await.into(),
-            Err(error) => Fact::Failed(told(error)),
+            Err(error) => not_found(error),
         };
         let mut templates = Vec::new();
         for wanted in &self.wish.templates {
-            let seen = self.template(&finder, &wanted.name).await;
-            templates.push((wanted.clone(), seen.into()));
+            let seen = match finder.vm(&wanted.name).await {
+                Ok(found) => self.template(found).await.into(),
+                Err(error) => not_found(error),
+            };
+            templates.push((wanted.clone(), seen));
         }
         let datacenter = finder.datacenter().clone();
         let machines = self.machines(&datacenter.moref).await;
@@ -114,13 +117,13 @@ impl Look<'_> {
             session,
             skew,
             datacenter: Fact::Known(datacenter.into()),
-            folder: folder.map(Place::from).map_err(told).into(),
+            folder: folder.map_or_else(not_found, |found| Fact::Known(found.into())),
             pool,
             datastore,
             network,
             templates,
             rights: Fact::Skipped(String::new()),
-            machines: machines.into(),
+            machines,
         };
         facts.rights = self.rights(&facts).await.into();
         facts
@@ -202,8 +205,7 @@ impl Look<'_> {
         })
     }
 
-    async fn template(&self, finder: &Finder, name: &str) -> Result<Template, String> {
-        let found = finder.vm(name).await.map_err(told)?;
+    async fn template(&self, found: Found) -> Result<Template, String> {
         let facts = self.observer.template_facts(&found.moref).await.map_err(told)?;
         let read = self.observer.properties(&found.moref, &["config.guestId"]).await;
         let read = read.map_err(told)?;
@@ -268,28 +270,39 @@ impl Look<'_> {
     }
 
     /// All VMs of the datacenter, by the same paged read that the service begins with.
-    async fn machines(&self, datacenter: &MoRef) -> Result<Vec<Machine>, String> {
+    async fn machines(&self, datacenter: &MoRef) -> Fact<Vec<Machine>> {
         let mirror = Mirror::new(Arc::new(HatcheryIdentities), Arc::clone(self.clock));
         tokio::select! {
             biased;
             ended = mirror.follow(&self.observer, datacenter) => {
-                return Err(ended.err().map_or_else(|| "the session ended".to_owned(), told));
+                return Fact::Failed(ended.err().map_or_else(|| "the session ended".to_owned(), told));
             }
             complete = mirror.wait_complete(INVENTORY) => {
                 if !complete {
-                    return Err(format!("not all VMs were read within {} s", INVENTORY.as_secs()));
+                    let secs = INVENTORY.as_secs();
+                    return Fact::Unanswered(format!("not all VMs were read within {secs} s"));
                 }
             }
         }
         let mut machines: Vec<Machine> = mirror.snapshot().vms().map(|vm| machine(vm)).collect();
         machines.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(machines)
+        Fact::Known(machines)
     }
 }
 
 /// Datastores and networks of the hosts that a resource pool is on.
 #[derive(Debug, Default)]
 struct HostsHave(Vec<MoRef>, Vec<MoRef>);
+
+/// A search that was not answered says nothing of what is there.
+fn not_found<T>(error: FindError) -> Fact<T> {
+    let is_unanswered = matches!(
+        &error,
+        FindError::Read { source: CallError::Deadline { .. } | CallError::Connection { .. }, .. }
+    );
+    let why = told(error);
+    if is_unanswered { Fact::Unanswered(why) } else { Fact::Failed(why) }
+}
 
 fn is_among(object: &MoRef, all: &[MoRef]) -> Option<bool> {
     (!all.is_empty()).then(|| all.contains(object))

@@ -21,6 +21,7 @@ pub(super) fn judge(wish: &Wish, facts: &Facts) -> Vec<Finding> {
                     .advice("the VMs of the datacenter cannot be read; see the privileges"),
             ]
         }
+        Fact::Unanswered(why) => vec![Finding::unanswered(CHECK, why)],
         Fact::Skipped(why) => vec![Finding::skip(CHECK, why)],
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn judge(rights: &Fact<Vec<Rights>>) -> Vec<Finding> {
             vec![Finding::skip(CHECK, "none of the objects was found")]
         }
         Fact::Known(rights) => rights.iter().map(on_object).collect(),
-        Fact::Failed(why) => {
+        Fact::Failed(why) | Fact::Unanswered(why) => {
             let finding = Finding::warn(CHECK, format!("the vCenter does not tell them: {why}"));
             vec![finding.advice("compare the user's role with the list in docs/doctor.md")]
         }
@@ -153,6 +153,16 @@ mod tests {
         assert_eq!(judge(&Fact::Known(vec![whole]))[0].verdict, Verdict::Pass);
         assert_eq!(judge(&Fact::Known(Vec::new()))[0].verdict, Verdict::Skip);
         assert_eq!(judge(&Fact::Failed("NotSupported".into()))[0].verdict, Verdict::Warn);
+    }
+
+    #[test]
+    fn the_page_lists_every_privilege() {
+        let page = include_str!("../../../../docs/doctor.md");
+        let all = [ON_DATACENTER, ON_POOL, ON_DATASTORE, ON_NETWORK, FOLDER, SIZES].concat();
+        let others = [TEMPLATE_SOURCE, VM_SOURCE, CUSTOMIZE, DISK, MAKE_TEMPLATE];
+        for need in all.iter().chain(&others) {
+            assert!(page.contains(&format!("`{}`", need.privilege)), "{need:?}");
+        }
     }
 
     #[test]

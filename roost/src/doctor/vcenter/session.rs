@@ -25,7 +25,7 @@ pub(super) fn judge(session: &Session) -> Vec<Finding> {
         Session::NoApi(why) => {
             let finding = Finding::fail("login", why);
             return vec![finding.advice(
-                "what answers there is no vCenter, or it is starting; its API is below /sdk on that port",
+                "the vCenter is starting or overloaded, or what answers there is none: its API is below /sdk on that port",
             )];
         }
     };

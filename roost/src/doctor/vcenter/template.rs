@@ -23,6 +23,9 @@ fn one(wish: &Wish, wanted: &Wanted, template: &Fact<Template>) -> Vec<Finding> 
                 format!("make it, give the user System.Read on it, or correct its name in {by}");
             return vec![Finding::fail(CHECK, format!("{}: {why}", wanted.name)).advice(advice)];
         }
+        Fact::Unanswered(why) => {
+            return vec![Finding::unanswered(CHECK, format!("{}: {why}", wanted.name))];
+        }
         Fact::Skipped(why) => return vec![Finding::skip(CHECK, format!("{}: {why}", wanted.name))],
     };
     let mut troubles = troubles(wish, template);

@@ -138,6 +138,45 @@ pub(super) mod tests {
         }
     }
 
+    #[test]
+    fn every_template_that_anybody_names_is_wanted_once() {
+        let key = roost_cds_sim::demo_hatchery_key();
+        let text = format!(
+            "[hatchery.vsphere]\nuser = 'u'\npassword = 'p'\nendpoint = 'vc'\ndatacenterString = 'DC0'\n\
+             [[hatchery.vsphere.models]]\nmodelVMWare = 'debian12'\nusername = 'root'\npassword = 'x'\n\
+             [[hatchery.vsphere.workerProvisioning]]\nmodelVMWare = 'debian12'\nnumber = 2\n\
+             [[hatchery.vsphere.workerProvisioning]]\nmodelVMWare = 'ubuntu24'\nnumber = 1\n\
+             [hatchery.vsphere.commonConfiguration]\nname = 'roost'\nrsaPrivateKey = '''{}'''\n\
+             [hatchery.vsphere.commonConfiguration.api]\ntoken = 't'\n",
+            key.expose()
+        );
+        let config = Config::load(&text, &SystemSurroundings).unwrap().config;
+        let model = |name: &str, need_registration, model_type: &str| v1::Model {
+            name: name.into(),
+            need_registration,
+            model_type: model_type.into(),
+            model_virtual_machine: v1::VirtualMachine {
+                image: "base".into(),
+                user: "cds".into(),
+                password: "x".into(),
+                ..v1::VirtualMachine::default()
+            },
+            ..v1::Model::default()
+        };
+        let models = [
+            model("made", false, HATCHERY_TYPE),
+            model("new", true, HATCHERY_TYPE),
+            model("container", false, "docker"),
+        ];
+        let wish = Wish::of(&config, &models);
+        let names = |wanted: &Wanted| (wanted.name.clone(), wanted.login_trouble.is_none());
+        let templates: Vec<(String, bool)> = wish.templates.iter().map(names).collect();
+        let wanted = [("debian12", true), ("ubuntu24", false), ("made", true), ("base", true)];
+        assert_eq!(templates, wanted.map(|(name, has_login)| (name.to_owned(), has_login)));
+        assert_eq!(wish.templates[0].by, ["models", "workerProvisioning"]);
+        assert_eq!(wish.most_vms(), Some(3 + u64::from(config.counts.max_workers.unwrap())));
+    }
+
     pub(in crate::doctor::vcenter) fn wanted() -> Wanted {
         Wanted { name: "debian12".into(), by: vec!["models".into()], login_trouble: None }
     }
