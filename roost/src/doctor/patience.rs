@@ -9,14 +9,20 @@ use crate::chain::Chain;
 /// For a name server.
 pub(super) const NAME: Duration = Duration::from_secs(5);
 /// For a connection; one that takes longer is as good as none to a service that calls in seconds.
-pub(super) const CONNECT: Duration = Duration::from_secs(5);
+pub(super) const CONNECT: Duration = Duration::from_secs(4);
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// For one call, its retries included.
 pub(super) const CALL: Duration = Duration::from_secs(15);
 /// For all VMs of a datacenter.
 pub(super) const INVENTORY: Duration = Duration::from_secs(45);
-/// For all that a system is asked, whatever it does.
-pub(super) const SYSTEM: Duration = Duration::from_mins(2);
+/// From the first word to a session: three calls in a row.
+pub(super) const LOGIN: Duration = Duration::from_mins(1);
+/// For a sign-in, which is tried three times.
+pub(super) const SIGN_IN: Duration = Duration::from_secs(20);
+/// For leaving: a session that is not ended ends by itself.
+pub(super) const GOODBYE: Duration = Duration::from_secs(5);
+/// For all that is asked in a session, whatever the server does. With all of the above the doctor ends within five minutes.
+pub(super) const QUESTIONS: Duration = Duration::from_secs(90);
 
 /// Waits that long and no longer; what did not come, or what failed, is told in one line.
 pub(super) async fn within<T, E: Into<anyhow::Error>>(

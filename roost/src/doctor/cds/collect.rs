@@ -1,7 +1,6 @@
 //! Asking the CDS API, without leaving anything behind unless that was asked for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::StatusCode;
 use roost_cds::{Api, CallError, Client, HttpSettings, HttpTransport, Probe, Secret, v1};
@@ -12,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::SignIn;
 use crate::doctor::clock::Skew;
-use crate::doctor::patience::{CALL, told, within};
+use crate::doctor::patience::{CALL, GOODBYE, SIGN_IN, told, within};
 use crate::doctor::report::Fact;
 
 /// What was seen of a CDS API.
@@ -72,9 +71,6 @@ struct Asking<'a> {
     transport: Arc<HttpTransport>,
     probe: Probe,
 }
-
-/// Longer than one call: the client tries three times.
-const SIGN_IN: Duration = Duration::from_secs(30);
 
 impl<'a> Asking<'a> {
     fn new(config: &'a Config, clock: &'a Arc<dyn Clock>) -> Result<Self, String> {
@@ -140,7 +136,7 @@ impl<'a> Asking<'a> {
             Err(_) => Fact::Failed(format!("no answer within {} s", CALL.as_secs())),
         };
         // It would end by itself in an hour.
-        let _ = timeout(CALL, session.end()).await;
+        let _ = timeout(GOODBYE, session.end()).await;
         (Token::Accepted, models)
     }
 
@@ -179,7 +175,7 @@ impl<'a> Asking<'a> {
         if let Some(half) = client.v2() {
             v2 = Some(token_of(timeout(SIGN_IN, half.region()).await, Some));
         }
-        let _ = timeout(CALL, client.sign_out()).await;
+        let _ = timeout(GOODBYE, client.sign_out()).await;
         (v1, models, v2)
     }
 }

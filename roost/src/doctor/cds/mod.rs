@@ -38,15 +38,12 @@ pub(super) async fn examine(
     clock: &Arc<dyn Clock>,
 ) -> (Section, Vec<v1::Model>) {
     let about = config.api.url.clone();
-    let (target, mut findings) = match target(config) {
-        Some(target) => (target, Vec::new()),
-        None => {
-            let finding = Finding::fail("address", "names no host").advice("correct api.http.url");
-            return (Section { system: SYSTEM_NAME, about, findings: vec![finding] }, Vec::new());
-        }
+    let Some(target) = target(config) else {
+        let finding = Finding::fail("address", "names no host").advice("correct api.http.url");
+        return (Section { system: SYSTEM_NAME, about, findings: vec![finding] }, Vec::new());
     };
     let reach = reach::probe(&target).await;
-    findings.extend(reach::judge(&target, &reach, WORDS, clock.now()));
+    let mut findings = reach::judge(&target, &reach, WORDS, clock.now());
     if let Some(why) = reach::obstacle(&findings) {
         findings.push(Finding::skip("all else", why));
         return (Section { system: SYSTEM_NAME, about, findings }, Vec::new());

@@ -197,22 +197,22 @@ mod tests {
         Target { host: "vc.example.org".into(), port: 443, trust: Some(trust) }
     }
 
-    fn verdict_on(trust: TlsTrust, leaf: &CertificateDer<'static>) -> Finding {
-        certificate(&target(trust.clone()), &trust, std::slice::from_ref(leaf), WORDS, NOW)
+    fn verdict_on(trust: &TlsTrust, leaf: &CertificateDer<'static>) -> Finding {
+        certificate(&target(trust.clone()), trust, std::slice::from_ref(leaf), WORDS, NOW)
     }
 
     #[test]
     fn a_certificate_is_believed_by_what_the_file_says() {
         let leaf = shown();
-        let pinned = verdict_on(TlsTrust::Thumbprint(Thumbprint::of(&leaf)), &leaf);
+        let pinned = verdict_on(&TlsTrust::Thumbprint(Thumbprint::of(&leaf)), &leaf);
         assert_eq!(pinned.verdict, Verdict::Pass, "{pinned:?}");
         assert!(pinned.found.contains("by its thumbprint") && pinned.found.contains("good until"));
-        let insecure = verdict_on(TlsTrust::Insecure, &leaf);
+        let insecure = verdict_on(&TlsTrust::Insecure, &leaf);
         assert_eq!(insecure.verdict, Verdict::Warn);
-        let other = verdict_on(TlsTrust::Thumbprint(Thumbprint::of(b"another")), &leaf);
+        let other = verdict_on(&TlsTrust::Thumbprint(Thumbprint::of(b"another")), &leaf);
         assert_eq!(other.verdict, Verdict::Fail);
         assert!(other.advice.unwrap().contains(&Thumbprint::of(&leaf).to_string()));
-        let lost = verdict_on(TlsTrust::CaFile("/no/such/ca.pem".into()), &leaf);
+        let lost = verdict_on(&TlsTrust::CaFile("/no/such/ca.pem".into()), &leaf);
         assert!(lost.found.contains("/no/such/ca.pem"), "{lost:?}");
     }
 

@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(proxy_for("vc", true, set(&[("HTTPS_PROXY", "http://p")])), Some("HTTPS_PROXY"));
         assert_eq!(proxy_for("vc", false, set(&[("HTTPS_PROXY", "http://p")])), None);
         let excepted = set(&[("ALL_PROXY", "http://p"), ("NO_PROXY", "a.b, .example.org")]);
-        assert_eq!(proxy_for("vc.Example.org", true, &excepted), None);
-        assert_eq!(proxy_for("vc.example.com", true, &excepted), Some("ALL_PROXY"));
+        assert_eq!(proxy_for("vc.Example.org", true, excepted), None);
+        assert_eq!(proxy_for("vc.example.com", true, excepted), Some("ALL_PROXY"));
     }
 }

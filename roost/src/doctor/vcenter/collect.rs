@@ -19,13 +19,13 @@ use roost_vim::{
 use tokio::time::{Instant, timeout};
 
 use super::facts::{
-    About, Datastore, Facts, Machine, Network, Place, Pool, PoolRuntime, Rights, Session, Template,
-    Tools,
+    About, Datastore, Facts, Machine, Network, Place, Pool, PoolRuntime, Rights, Session, Source,
+    Template, Tools,
 };
 use super::privileges::{self, Need};
 use super::wish::Wish;
 use crate::doctor::clock::Skew;
-use crate::doctor::patience::{CALL, INVENTORY, SYSTEM, told, within};
+use crate::doctor::patience::{CALL, INVENTORY, LOGIN, QUESTIONS, told, within};
 use crate::doctor::report::Fact;
 
 /// `None` if it took longer than anybody waits.
@@ -35,7 +35,7 @@ pub(super) async fn collect(config: &Config, wish: &Wish, clock: &Arc<dyn Clock>
         Err(session) => return Some(Facts::unknown(session, &wish.templates, "not logged in")),
     };
     let look = Look { observer: client.observer(), config, wish, clock };
-    let facts = timeout(SYSTEM, look.facts()).await;
+    let facts = timeout(QUESTIONS, look.facts()).await;
     // Also when it was too slow: a session that is left behind counts against the server's limit.
     client.shutdown().await;
     facts.ok()
@@ -55,14 +55,14 @@ async fn log_in(config: &Config, clock: &Arc<dyn Clock>) -> Result<Client, Sessi
     };
     let transport = HttpTransport::new(&vcenter.trust).map_err(|e| no_api(told(e)))?;
     let connecting = Client::connect(settings, Arc::new(transport), Arc::clone(clock));
-    match timeout(SYSTEM, connecting).await {
+    match timeout(LOGIN, connecting).await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(CallError::LoginPaused { user, .. } | CallError::BadCredentials { user, .. })) => {
             Err(Session::Refused { user })
         }
         Ok(Err(CallError::Credentials { source })) => Err(Session::NoPassword(source.to_string())),
         Ok(Err(error)) => Err(no_api(told(error))),
-        Err(_) => Err(no_api(format!("no login within {} s", SYSTEM.as_secs()))),
+        Err(_) => Err(no_api(format!("no login within {} s", LOGIN.as_secs()))),
     }
 }
 
@@ -211,7 +211,7 @@ impl Look<'_> {
         let read = read.map_err(told)?;
         Ok(Template {
             place: found.into(),
-            is_template: facts.is_template,
+            source: if facts.is_template { Source::Template } else { Source::Vm },
             guest: read.str("config.guestId").unwrap_or("unknown guest").to_owned(),
             cpus: u32::try_from(facts.cpus).unwrap_or_default(),
             memory_mb: u64::try_from(facts.memory_mb).unwrap_or_default(),
@@ -247,9 +247,8 @@ impl Look<'_> {
             }
         }
         for template in facts.templates.iter().filter_map(|(_, template)| template.known()) {
-            let what = if template.is_template { "template" } else { "VM" };
-            let object = format!("{what} {}", template.place.path);
-            asked.push((object, &template.place, privileges::on_template(template.is_template)));
+            let object = format!("{} {}", template.source.as_str(), template.place.path);
+            asked.push((object, &template.place, privileges::on_template(template.source)));
         }
         let objects: Vec<MoRef> = asked.iter().map(|(_, place, _)| place.object.clone()).collect();
         let mut names: Vec<&str> =

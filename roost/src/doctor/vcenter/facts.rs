@@ -114,8 +114,7 @@ pub(super) struct Network {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     pub(super) place: Place,
-    /// Any VM can be cloned.
-    pub(super) is_template: bool,
+    pub(super) source: Source,
     pub(super) guest: String,
     pub(super) cpus: u32,
     pub(super) memory_mb: u64,
@@ -127,6 +126,22 @@ pub(super) struct Template {
     /// Whether clones can share its disk instead of copying it.
     pub(super) is_shareable: bool,
     pub(super) tools: Tools,
+}
+
+/// Any VM can be cloned; only a template cannot be powered on by mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Template,
+    Vm,
+}
+
+impl Source {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Template => "template",
+            Self::Vm => "VM",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

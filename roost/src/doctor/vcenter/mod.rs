@@ -23,7 +23,7 @@ use roost_hatchery::config::Config;
 use self::facts::Facts;
 use self::wish::Wish;
 use super::clock::{self, Clocks};
-use super::patience::{SYSTEM, told};
+use super::patience::{QUESTIONS, told};
 use super::reach::{self, Target, TrustWords};
 use super::report::{Finding, Section};
 
@@ -61,7 +61,7 @@ pub(super) async fn examine(
     match collect::collect(config, &wish, clock).await {
         Some(facts) => findings.extend(judge(&wish, &facts)),
         None => findings.push(
-            Finding::fail("answers", format!("not all within {} s", SYSTEM.as_secs()))
+            Finding::fail("answers", format!("not all within {} s", QUESTIONS.as_secs()))
                 .advice("the vCenter is overloaded; look at its health and try again"),
         ),
     }

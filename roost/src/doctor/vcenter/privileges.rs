@@ -2,7 +2,7 @@
 //!
 //! VMs that are yet to be made get theirs from the folder that they are made in, so what will be done to them is asked of the folder.
 
-use super::facts::Rights;
+use super::facts::{Rights, Source};
 use super::wish::Wish;
 use crate::doctor::report::{Fact, Finding};
 
@@ -41,8 +41,12 @@ const VM_SOURCE: Need = need("VirtualMachine.Provisioning.Clone", CLONE, "a VM i
 const CUSTOMIZE: Need =
     need("VirtualMachine.Provisioning.Customize", CLONE, "a clone gets its name and address");
 
-pub(super) fn on_template(is_template: bool) -> Vec<Need> {
-    vec![if is_template { TEMPLATE_SOURCE } else { VM_SOURCE }, CUSTOMIZE]
+pub(super) fn on_template(source: Source) -> Vec<Need> {
+    let clone = match source {
+        Source::Template => TEMPLATE_SOURCE,
+        Source::Vm => VM_SOURCE,
+    };
+    vec![clone, CUSTOMIZE]
 }
 
 const FOLDER: &[Need] = &[
@@ -178,6 +182,6 @@ mod tests {
         wish.flavors = Flavors::new(vec![small], None).unwrap();
         wish.makes_templates = true;
         assert!(has(&wish, "CPUCount") && has(&wish, "DiskExtend") && has(&wish, "MarkAsTemplate"));
-        assert_ne!(on_template(true), on_template(false));
+        assert_ne!(on_template(Source::Template), on_template(Source::Vm));
     }
 }

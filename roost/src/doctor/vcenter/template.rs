@@ -46,7 +46,7 @@ fn one(wish: &Wish, wanted: &Wanted, template: &Fact<Template>) -> Vec<Finding> 
 
 fn words(template: &Template) -> String {
     let Template { cpus, memory_mb, disk_gb, guest, .. } = template;
-    let kind = if template.is_template { "template" } else { "VM" };
+    let kind = template.source.as_str();
     let shares =
         if template.is_shareable { "clones share its disk" } else { "clones copy its disk" };
     let cards = template.cards.join(", ");
@@ -123,7 +123,7 @@ pub(super) mod tests {
     use roost_hatchery::flavor::{Flavor, Flavors};
     use roost_vim::wire::MoRef;
 
-    use super::super::facts::Place;
+    use super::super::facts::{Place, Source};
     use super::super::wish::tests::{wanted, wish};
     use super::*;
     use crate::doctor::report::Verdict;
@@ -131,7 +131,7 @@ pub(super) mod tests {
     pub(in crate::doctor::vcenter) fn template() -> Template {
         Template {
             place: Place { path: "/DC0/vm/debian12".into(), object: MoRef::vm("vm-1") },
-            is_template: true,
+            source: Source::Template,
             guest: "debian12_64Guest".into(),
             cpus: 1,
             memory_mb: 1024,
