@@ -7,7 +7,7 @@ use roost_fleet::Decided;
 use roost_vcenter_sim::{Power, VmGlance};
 use tokio::time::sleep;
 
-use crate::lab::{DEBIAN, Lab, Setup, UBUNTU, WorldOptions, mins, secs, wait_until};
+use crate::lab::{DEBIAN, GoVm, Lab, Setup, UBUNTU, WorldOptions, mins, secs, wait_until};
 
 /// Workers that run at the same time, at most, until all jobs are done.
 async fn most_at_once(
@@ -208,7 +208,14 @@ async fn a_hatchery_of_a_region_takes_its_jobs_and_may_ignore_those_without() {
 #[tokio::test(start_paused = true)]
 async fn vms_of_strangers_take_no_workers_slot() {
     let options = WorldOptions { strangers: 25, ..WorldOptions::default() };
-    let lab = Lab::in_world(options, Setup::new("hv1").max_workers(1)).await;
+    let mut lab = Lab::closed(options, Setup::new("hv1").max_workers(1));
+    // Another hatchery's worker is a stranger too.
+    let colleague = lab.colleague("svc-hv9@vsphere.local").await;
+    let annotation =
+        r#"{"hatchery_name":"hv9","worker_name":"keen-bohr","job_id":"77"}"#.to_owned();
+    let theirs = GoVm { name: "keen-bohr", annotation, power: Power::On, address: None };
+    lab.make_vm(&colleague, theirs).await;
+    lab.open().await;
     let job = lab.job();
     lab.wait_for(&job, JobStatus::Success).await;
     lab.wait_until_clean(0).await;
@@ -233,6 +240,7 @@ async fn a_job_waits_for_an_address_untaken_unless_a_spare_has_one() {
     assert_eq!(lab.cds.job(left).unwrap().holders(), Vec::<&str>::new());
     let warm = lab.job();
     lab.wait_for(&warm, JobStatus::Success).await;
+    assert_eq!(lab.bound_by(left), Some("address"), "the warm one did not wait for it");
     lab.wait_for_all(&long, JobStatus::Success).await;
 }
 

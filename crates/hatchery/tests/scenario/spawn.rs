@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roost_cds::{JobId, JobStatus, Secret, WorkerConfig, v2};
 use roost_cds_sim::{Fault, V1Demand, V2Demand};
 use roost_fleet::{Decided, Query, Subject};
-use roost_vcenter_sim::{
-    Action, GuestProgram, GuestReply, GuestRun, Power, Rule, TemplateOptions, When,
-};
+use roost_vcenter_sim::{Action, GuestProgram, GuestReply, GuestRun, Power, Rule, TemplateOptions};
 use roost_vim::wire::MoRef;
 use serde_json::json;
 use tokio::time::sleep;
@@ -287,16 +285,18 @@ async fn a_spare_that_somebody_else_claimed_is_theirs() {
     let rival = lab.colleague("svc-rival@vsphere.local").await;
     let taken =
         format!(r#"{{"hatchery_name":"hv1","worker_name":"{}","job_id":"77"}}"#, spare.name);
-    // The stream tells nothing while it happens.
-    lab.vcenter.faults().add(
-        Rule::new("WaitForUpdatesEx", Action::LateAnswer(secs(20))).when(When::Always).times(2),
-    );
+    // Our change is on its way when theirs is made.
+    let slow = Rule::new("ReconfigVM_Task", Action::Delay(secs(20))).once();
+    let slow = lab.vcenter.faults().add(slow);
     let job = lab.job();
+    wait_until("the claim is sent", mins(1), || lab.vcenter.faults().fired(slow) == 1).await;
     let moref: MoRef = spare.moref.clone();
     rival.reconfigure(&moref, &roost_vim::Reconfigure::annotation(taken)).await.unwrap();
-    lab.wait_for(&job, JobStatus::Success).await;
-    let worker = lab.cds.job(&job).unwrap().executions()[0].to_owned();
-    assert_ne!(worker, *spare.name);
+    sleep(secs(25)).await;
+    let left = lab.vcenter.glance().into_iter().find(|vm| vm.moref == spare.moref).unwrap();
+    assert_eq!(Note::of(&left).unwrap().job_id, "77", "theirs it stays");
+    lab.wait_for(&job, JobStatus::Building).await;
+    assert_ne!(lab.vm_of(&job).unwrap().moref, spare.moref);
 }
 
 /// D19: what may pass is waited for.

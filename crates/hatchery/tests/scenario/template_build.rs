@@ -203,6 +203,8 @@ async fn without_registering_no_model_is_touched() {
 #[tokio::test(start_paused = true)]
 async fn no_more_models_register_at_once_than_the_file_says() {
     let lab = Lab::of(Setup::new("hv1").provision("maxConcurrentRegistering", 1)).await;
+    // Also while their workers take their time.
+    lab.guests.conduct(|_| Conduct::Slow(mins(3)));
     let paths = ["a", "b", "c"].map(|name| lab.v1_model(&format!("model-{name}")));
     let mut most = 0;
     wait_until("all are registered", mins(180), || {
