@@ -67,10 +67,13 @@ async fn max_worker_zero_is_no_limit() {
 async fn a_burst_of_jobs_takes_only_what_there_is_room_for_and_gives_nothing_back() {
     let setup = Setup::new("hv1").max_workers(20).set("maxCpus", 8);
     let lab = Lab::of(setup).await;
-    let jobs: Vec<_> = (0..12).map(|_| lab.v2_job(V2Demand::new(DEBIAN).flavor("small"))).collect();
-    sleep(secs(20)).await;
-    let taken = jobs.iter().filter(|job| lab.status(job) != JobStatus::Waiting).count();
-    assert_eq!(taken, 4, "four times two CPUs are eight");
+    let demand = || V2Demand::new(DEBIAN).flavor("small").takes(mins(4));
+    let jobs: Vec<_> = (0..12).map(|_| lab.v2_job(demand())).collect();
+    for after in [20, 150] {
+        sleep(secs(after)).await;
+        let taken = jobs.iter().filter(|job| lab.status(job) != JobStatus::Waiting).count();
+        assert_eq!(taken, 4, "four times two CPUs are eight");
+    }
     lab.wait_for_all(&jobs, JobStatus::Success).await;
     for job in &jobs {
         let report = lab.cds.job(job).unwrap();
@@ -202,6 +205,16 @@ async fn a_hatchery_of_a_region_takes_its_jobs_and_may_ignore_those_without() {
     let nobodys = lab.v1_job(V1Demand::new().model(DEBIAN));
     lab.wait_for(&ours, JobStatus::Success).await;
     assert_eq!(lab.status(&nobodys), JobStatus::Waiting);
+
+    // CDS keeps what a service said at its first sign-in, and goes on offering them: they are looked at here as well.
+    let setup = |ignores: bool| {
+        let setup = Setup::new("hv1").provision("region", "default");
+        setup.provision("ignoreJobWithNoRegion", ignores)
+    };
+    let mut lab = Lab::of(setup(false)).await;
+    lab.restart_with(setup(true)).await;
+    let nobodys = lab.v1_job(V1Demand::new().model(DEBIAN));
+    wait_until("it is left alone", mins(2), || lab.bound_by(&nobodys) == Some("no-region")).await;
 }
 
 /// W4, D37: ten unrelated VMs held up a hatchery of CDS for good.

@@ -163,7 +163,8 @@ async fn a_vm_that_cannot_be_deleted_holds_up_no_other_and_is_tried_again() {
 /// W7, W14: the mark is in the VM, not in memory.
 #[tokio::test(start_paused = true)]
 async fn a_mark_for_deletion_outlives_the_process() {
-    let mut lab = Lab::new().await;
+    // By its age alone it would stay for an hour.
+    let mut lab = Lab::of(Setup::new("hv1").set("finishedWorkerGracePeriod", 3_600)).await;
     let broken = GuestBehaviour { starts_tools: false, ..GuestBehaviour::default() };
     lab.vcenter.set_guest_behaviour("debian12", broken).unwrap();
     let rule = Rule::new("Destroy_Task", Action::Status(503));
@@ -178,7 +179,7 @@ async fn a_mark_for_deletion_outlives_the_process() {
     assert!(lab.vcenter.faults().remove(rule));
     let doomed = lab.own_vms().into_iter().find(|vm| Note::of(vm).unwrap().to_delete).unwrap();
     lab.open().await;
-    until_gone(&lab, &doomed.name, 20).await;
+    until_gone(&lab, &doomed.name, 10).await;
 }
 
 /// Rule 6: an empty list of workers never deletes anything.

@@ -403,4 +403,9 @@ async fn every_metric_of_cds_is_there_with_its_labels() {
         }
         assert_eq!(row.matches('=').count(), 4, "{row}");
     }
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.wait_until_clean(1).await;
+    sleep(mins(1)).await;
+    let metrics = lab.service.metrics();
+    assert!(!metrics.contains(&*worker), "what is gone is gone with the next cycle: {metrics}");
 }

@@ -2,6 +2,7 @@
 
 use roost_cds::{JobStatus, WorkerStatus};
 use roost_cds_sim::{EventFault, Fault, V1Demand, V2Demand};
+use roost_fleet::{Decided, Query, Subject};
 use roost_vcenter_sim::{Action, GuestBehaviour, Outage, Power, Rule, When};
 use tokio::time::{Instant, sleep};
 
@@ -175,6 +176,14 @@ async fn a_task_that_never_ends_is_given_up_at_its_deadline() {
     sleep(secs(5)).await;
     lab.vcenter.faults().clear();
     lab.wait_for_spares(1).await;
+    let given_up = || {
+        let of_job = Query::of(Subject::Request(job.to_string().into()));
+        let failed = Query { verdict: Some(Decided::Failed), ..of_job };
+        lab.hatchery().journal().find(&failed).first().map(|failed| failed.reason.to_string())
+    };
+    wait_until("it is given up", mins(11), || given_up().is_some()).await;
+    let why = given_up().unwrap();
+    assert!(why.contains("cloning took longer than 600s"), "{why}");
     lab.wait_for(&job, JobStatus::Success).await;
     assert_eq!(lab.cds.job(&job).unwrap().holders().len(), 2);
 }

@@ -243,6 +243,19 @@ async fn spares_stay_within_the_static_limits_while_they_are_made() {
     assert_eq!(most, 4);
 }
 
+/// D37: nor do they take a worker's slot, while they are made or later.
+#[tokio::test(start_paused = true)]
+async fn spares_take_no_workers_slot() {
+    let lab = Lab::of(one_pool(3).max_workers(1)).await;
+    wait_until("spares are being made", mins(5), || {
+        lab.own_vms().iter().filter(|vm| vm.power == Power::On).count() == 3
+    })
+    .await;
+    let job = lab.v2_job(V2Demand::new(UBUNTU));
+    wait_until("it is taken", secs(30), || lab.status(&job) != JobStatus::Waiting).await;
+    lab.wait_for(&job, JobStatus::Success).await;
+}
+
 /// Somebody deletes a spare by hand.
 #[tokio::test(start_paused = true)]
 async fn a_spare_that_vanishes_is_replaced() {

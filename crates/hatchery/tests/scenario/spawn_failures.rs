@@ -8,7 +8,7 @@ use roost_vcenter_sim::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::lab::{Conduct, DEBIAN, Lab, Setup, mins, secs, wait_until};
+use crate::lab::{Conduct, DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
 
 /// Why starts for a job failed so far.
 fn failures(lab: &Lab, job: &JobId) -> Vec<String> {
@@ -193,8 +193,14 @@ async fn a_failure_is_cleaned_up_also_when_the_vcenter_is_away_at_that_moment() 
     let job = lab.job();
     wait_until("the clone is there", mins(10), || lab.vm_of(&job).is_some()).await;
     sleep(secs(170)).await;
+    let first = lab.vm_of(&job).unwrap();
     lab.vcenter.restart(Outage { lasts: mins(2), refuses: true });
     wait_for_failure(&lab, &job).await;
+    wait_until("its VM is marked or gone", mins(3), || {
+        let vm = lab.vcenter.glance().into_iter().find(|vm| vm.moref == first.moref);
+        vm.is_none_or(|vm| Note::of(&vm).is_some_and(|note| note.to_delete))
+    })
+    .await;
     lab.vcenter.set_guest_behaviour("debian12", well()).unwrap();
     lab.wait_for(&job, JobStatus::Success).await;
     lab.wait_until_clean(0).await;

@@ -2,6 +2,7 @@
 
 use roost_cds::JobStatus;
 use roost_cds_sim::{Fault, V1Demand, V2Demand};
+use roost_fleet::{Decided, Query, Subject};
 use roost_vcenter_sim::Power;
 use tokio::time::sleep;
 
@@ -85,6 +86,11 @@ async fn of_two_that_book_a_job_at_once_the_loser_cleans_up_quietly() {
     assert_eq!((report.holders().len(), report.executions().len()), (2, 1), "{report:?}");
     pair.lab.wait_until_clean(0).await;
     wait_until("the other is clean too", mins(60), || pair.names_of("hv2").is_empty()).await;
+    for hatchery in [pair.lab.hatchery(), pair.other.hatchery()] {
+        let of_job = Query::of(Subject::Request(job.to_string().into()));
+        let failed = Query { verdict: Some(Decided::Failed), ..of_job };
+        assert!(hatchery.journal().find(&failed).is_empty(), "{}", hatchery.name());
+    }
     pair.check();
 }
 
