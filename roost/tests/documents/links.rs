@@ -74,6 +74,9 @@ fn every_link_and_every_picture_is_there() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 50, "only {seen} links were found");
+    for page in PENDING_PAGES {
+        assert!(!root().join(page).exists(), "{page} is there: take it out of PENDING_PAGES");
+    }
 }
 
 #[test]

@@ -26,9 +26,10 @@ async fn every_command_in_the_documents_works() {
     for page in pages() {
         world.turn_the_page();
         for shown in page.commands() {
-            match follow(&mut world, &shown).await {
-                Ok(true) => ran += 1,
-                Ok(false) => {}
+            let followed = follow(&mut world, &shown).await;
+            println!("{}:{}: {}: {followed:?}", page.path, shown.line, shown.text);
+            match followed {
+                Ok(is_run) => ran += usize::from(is_run),
                 Err(why) => {
                     wrong.push(format!("{}:{}: {}\n    {why}", page.path, shown.line, shown.text))
                 }

@@ -34,7 +34,7 @@ pub(crate) enum Treatment {
     Absent,
     /// Looked at, not run: it is in the list above.
     Listed,
-    /// Words like `roost check`: the name of a command and not a whole one.
+    /// Words like `roost check`, the name of a command and not a whole one; or one that would not end here.
     Mentioned,
     /// Goes on until it is interrupted; `more` keeps it from ports that others may have.
     Serves {
@@ -89,12 +89,17 @@ fn roost_treatment(args: &[String], place: Place) -> Result<Treatment, String> {
     if place == Place::Span && args.iter().all(is_name) {
         return Ok(Treatment::Mentioned);
     }
+    if args.iter().any(|arg| arg == "--help") {
+        return Ok(Treatment::Run);
+    }
     let free_port = " --listen 127.0.0.1:0";
     Ok(match (first, word(1)) {
         ("run", Some(_)) => Treatment::IsTheService,
         ("demo", _) if args.iter().any(|arg| arg == "--print-config") => Treatment::Run,
         ("demo", _) => Treatment::Serves { ready: "shows what happens", more: free_port },
         ("sim", _) => Treatment::Serves { ready: "Ctrl-C", more: free_port },
+        // The worker of this world works for an hour.
+        ("drain", _) if args.iter().any(|arg| arg == "--wait") => Treatment::Mentioned,
         ("top", _) => Treatment::Once { more: " --once" },
         _ => Treatment::Run,
     })

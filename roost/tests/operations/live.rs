@@ -31,23 +31,63 @@ const EXAMPLES: [&str; 9] = [
     "cds_hatchery_vsphere_ip_used_count / cds_hatchery_vsphere_ip_total_count",
 ];
 
-/// Our own files, but every second and without grace: nobody waits half an hour for a test. Only that a target is
-/// missing needs some, because Prometheus takes five seconds to its first scrape.
-fn config(target: SocketAddr, name: &str) -> String {
-    let rules = read("deploy/prometheus/alerts.yml").replace("for: 2m", "for: 15s");
-    let is_grace = |line: &&str| line.trim_start().starts_with("for: ") && line.ends_with('m');
-    let hasty: Vec<&str> = rules.lines().filter(|line| !is_grace(line)).collect();
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-alerts.yml"));
-    std::fs::write(&file, hasty.join("\n")).unwrap();
+/// How long something must last until our rules tell of it. That a target is missing always needs some grace, because Prometheus takes
+/// five seconds to its first scrape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grace {
+    /// Not at all: nobody waits half an hour for a test.
+    None,
+    /// As the rules say, for a demo in which a second is a minute.
+    SecondsForMinutes,
+}
+
+impl Grace {
+    fn rules(self) -> String {
+        let rules = read("deploy/prometheus/alerts.yml").replace("for: 2m", "for: 15s");
+        match self {
+            Self::None => {
+                let is_grace =
+                    |line: &&str| line.trim_start().starts_with("for: ") && line.ends_with('m');
+                rules.lines().filter(|line| !is_grace(line)).collect::<Vec<_>>().join("\n")
+            }
+            Self::SecondsForMinutes => {
+                let mut rules = rules;
+                for minutes in ["1", "5", "10", "15", "30"] {
+                    for (before, after) in [("for: ", "\n"), ("[", "]"), ("offset ", "\n")] {
+                        let (slow, fast) = (
+                            format!("{before}{minutes}m{after}"),
+                            format!("{before}{minutes}s{after}"),
+                        );
+                        rules = rules.replace(&slow, &fast);
+                    }
+                }
+                assert!(!rules.contains("m]") && !rules.contains("m\n        labels"), "{rules}");
+                rules
+            }
+        }
+    }
+}
+
+/// Our own files, but every second, checked by `promtool` as they are then. `None` after a line that says so when there is none.
+pub(crate) fn watch(target: SocketAddr, name: &str, grace: Grace) -> Option<Prometheus> {
+    let promtool = promtool()?;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("{name}-alerts.yml"));
+    std::fs::write(&file, grace.rules()).unwrap();
+    let output = promtool.run(folder, &["check", "rules", &file.to_string_lossy()]);
+    assert!(output.is_success(), "{}{}", output.stdout, output.stderr);
     let config = read("deploy/prometheus/prometheus.yml")
         .replace("- alerts.yml", &format!("- {}", file.display()))
         .replace("scrape_interval: 15s", "scrape_interval: 1s")
         .replace("127.0.0.1:8086", &target.to_string());
-    format!("global:\n  evaluation_interval: 1s\n\n{config}")
+    Prometheus::start(&format!("global:\n  evaluation_interval: 1s\n\n{config}"))
 }
 
+/// More than anything here takes on a machine that is busy with something else.
+const PATIENCE: Duration = Duration::from_mins(6);
+
 /// What an expression answers: the results that are numbers.
-fn results(prometheus: &Prometheus, expression: &str) -> Vec<Value> {
+pub(crate) fn results(prometheus: &Prometheus, expression: &str) -> Vec<Value> {
     let answer =
         prometheus.query(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -55,14 +95,23 @@ fn results(prometheus: &Prometheus, expression: &str) -> Vec<Value> {
     results.filter(|result| result["value"][1] != "NaN").cloned().collect()
 }
 
-/// Alerts that have fired within the last minutes.
-fn fired(prometheus: &Prometheus) -> BTreeSet<String> {
-    let results = results(prometheus, "last_over_time(ALERTS{alertstate=\"firing\"}[10m])");
-    results.iter().map(|alert| alert["metric"]["alertname"].as_str().unwrap().to_owned()).collect()
+/// Alerts that have fired since it watches.
+pub(crate) fn fired(prometheus: &Prometheus) -> BTreeSet<String> {
+    let results = results(prometheus, "last_over_time(ALERTS{alertstate=\"firing\"}[1h])");
+    names(&results)
 }
 
-async fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + Duration::from_mins(2);
+/// Alerts that fire at this moment.
+pub(crate) fn firing(prometheus: &Prometheus) -> BTreeSet<String> {
+    names(&results(prometheus, "ALERTS{alertstate=\"firing\"}"))
+}
+
+fn names(alerts: &[Value]) -> BTreeSet<String> {
+    alerts.iter().map(|alert| alert["metric"]["alertname"].as_str().unwrap().to_owned()).collect()
+}
+
+pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + PATIENCE;
     loop {
         match look() {
             Ok(found) => return found,
@@ -95,8 +144,7 @@ fn serve_everything() -> SocketAddr {
 
 #[tokio::test]
 async fn every_panel_has_data_and_every_alert_that_should_fires() {
-    let config = config(serve_everything(), "everything");
-    let Some(prometheus) = Prometheus::start(&config) else { return };
+    let Some(prometheus) = watch(serve_everything(), "everything", Grace::None) else { return };
     until("every panel has data", || {
         let empty = |query: &Query| results(&prometheus, &query.expression).is_empty();
         let empty: Vec<_> = queries("10s").into_iter().filter(empty).collect();
@@ -152,7 +200,7 @@ async fn a_demo_under_chaos_is_seen_for_what_it_is() {
     }
     let (demo, address) =
         Demo::start(&["--chaos", "--seed", "7", "--jobs", "40", "--speed", "60", "--keep"]);
-    let Some(prometheus) = Prometheus::start(&config(address, "demo")) else { return };
+    let Some(prometheus) = watch(address, "demo", Grace::None) else { return };
     until("the examples of the specification answer", || {
         let silent = |example: &&str| results(&prometheus, example).is_empty();
         let silent: Vec<_> = EXAMPLES.into_iter().filter(silent).collect();
@@ -185,4 +233,23 @@ async fn a_demo_under_chaos_is_seen_for_what_it_is() {
         if fired.contains("RoostHatcheryDown") { Ok(()) } else { Err(format!("{fired:?}")) }
     })
     .await;
+}
+
+/// The other half of an alert's worth: it leaves people alone. The rules have their grace here, on the demo's own time.
+#[tokio::test]
+async fn a_quiet_demo_calls_nobody() {
+    if promtool().is_none() {
+        return;
+    }
+    // So few that none of them is one that cannot be served.
+    let (_demo, address) = Demo::start(&["--seed", "7", "--jobs", "5", "--speed", "60", "--keep"]);
+    let Some(prometheus) = watch(address, "quiet", Grace::SecondsForMinutes) else { return };
+    until("all jobs had a worker, and half an hour of the demo was seen after that", || {
+        let started = "sum(last_over_time(roost_hatchery_job_wait_seconds_count[1h])) >= 5";
+        let scrapes = "count_over_time(up{job=\"roost\"}[1h]) >= 60";
+        let is_so = |expression| !results(&prometheus, expression).is_empty();
+        if is_so(started) && is_so(scrapes) { Ok(()) } else { Err(String::new()) }
+    })
+    .await;
+    assert_eq!(fired(&prometheus), BTreeSet::new());
 }

@@ -12,7 +12,10 @@ mod promql;
 mod runbooks;
 mod samples;
 mod shell;
+mod situations;
 mod systemd;
+#[path = "../wire/mod.rs"]
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
