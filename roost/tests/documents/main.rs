@@ -16,7 +16,7 @@ mod world;
 
 use crate::command::{Line, simple_commands};
 use crate::page::{Place, Shown, pages};
-use crate::rules::{PENDING, Treatment, treatment};
+use crate::rules::{Treatment, treatment};
 use crate::world::World;
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn follow(world: &mut World, shown: &Shown) -> Result<bool, String> {
     for command in simple_commands(&line.text) {
         match treatment(&command, shown.place)? {
             Treatment::Run => {}
-            Treatment::Pending | Treatment::Absent => return Ok(false),
+            Treatment::Absent => return Ok(false),
             Treatment::Listed => is_listed = true,
             Treatment::Mentioned => return world.judge(&command).map(|()| true),
             Treatment::Serves { ready, more } => {
@@ -74,18 +74,6 @@ fn no_command_hides_in_a_block_that_is_not_run() {
                 block.lines.iter().map(|(_, line)| *line).filter(is_command).collect();
             assert!(hidden.is_empty(), "{}: a block of `sh` or `console`: {hidden:?}", page.path);
         }
-    }
-}
-
-/// So that a name that was spelt wrong is not taken for one that is to come.
-#[test]
-fn what_is_there_is_not_pending() {
-    for name in PENDING {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_roost"))
-            .args([name, "--help"])
-            .output()
-            .unwrap();
-        assert!(!output.status.success(), "`roost {name}` is there: take it out of PENDING");
     }
 }
 

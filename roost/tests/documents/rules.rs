@@ -1,10 +1,6 @@
 use crate::command::Simple;
 use crate::page::{Place, root};
 
-/// Subcommands that documents name and the binary does not have yet.
-pub(crate) const PENDING: [&str; 10] =
-    ["top", "doctor", "pause", "resume", "drain", "freeze", "thaw", "delete", "refill", "recheck"];
-
 /// What cannot be run here, and why. The shell still has to be able to read it.
 pub(crate) const LISTED: [(&str, &str); 8] = [
     ("systemctl", "speaks to the service manager of the machine"),
@@ -24,12 +20,14 @@ pub(crate) const LISTED: [(&str, &str); 8] = [
 const RUN: [&str; 9] =
     ["curl", "export", "govc", "grep", "install", "jq", "openssl", "promtool", "sed"];
 
+/// Subcommands of `roost` that are whole by themselves: in a sentence, too, they are something to type.
+const WHOLE: [&str; 10] =
+    ["status", "jobs", "vms", "pools", "decisions", "pause", "resume", "drain", "freeze", "thaw"];
+
 /// What is done with a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Treatment {
     Run,
-    /// The binary of this branch does not have it yet.
-    Pending,
     /// The program is not on this machine, which was said.
     Absent,
     /// Looked at, not run: it is in the list above.
@@ -74,19 +72,11 @@ pub(crate) fn treatment(command: &Simple, place: Place) -> Result<Treatment, Str
 fn roost_treatment(args: &[String], place: Place) -> Result<Treatment, String> {
     let word = |at: usize| args.get(at).map(String::as_str);
     let first = word(0).ok_or("roost without anything")?;
-    let is_known = || {
-        let help = std::process::Command::new(env!("CARGO_BIN_EXE_roost"))
-            .args([first, "--help"])
-            .output();
-        help.is_ok_and(|output| output.status.success())
-    };
-    if PENDING.contains(&first) && !is_known() {
-        return Ok(Treatment::Pending);
-    }
     let is_name = |word: &String| {
         word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-')
     };
-    if place == Place::Span && args.iter().all(is_name) {
+    let is_whole = args.len() == 1 && WHOLE.contains(&first);
+    if place == Place::Span && !is_whole && args.iter().all(is_name) {
         return Ok(Treatment::Mentioned);
     }
     if args.iter().any(|arg| arg == "--help") {

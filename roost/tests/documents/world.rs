@@ -92,6 +92,8 @@ impl World {
         // What is installed goes beside what is used: the sample would else replace the file that works.
         let system = if is_install { format!("{folder}/installed") } else { folder.clone() };
         for (from, to) in [
+            // So that an answer other than 200 is seen.
+            ("curl -s", "curl --fail -s".to_owned()),
             ("cargo run --release --locked -- ", "roost ".to_owned()),
             (
                 "http://user:pass@127.0.0.1:8989/sdk",
