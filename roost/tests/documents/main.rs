@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 mod command;
+mod judge;
 mod links;
 mod names;
 mod page;
@@ -15,6 +16,7 @@ mod wire;
 mod world;
 
 use crate::command::{Line, simple_commands};
+use crate::judge::{judge, judge_line};
 use crate::page::{Place, Shown, pages};
 use crate::rules::{Treatment, treatment};
 use crate::world::World;
@@ -31,7 +33,8 @@ async fn every_command_in_the_documents_works() {
             match followed {
                 Ok(is_run) => ran += usize::from(is_run),
                 Err(why) => {
-                    wrong.push(format!("{}:{}: {}\n    {why}", page.path, shown.line, shown.text))
+                    let Shown { line, text, .. } = &shown;
+                    wrong.push(format!("{}:{line}: {text}\n    {why}", page.path));
                 }
             }
         }
@@ -50,7 +53,7 @@ async fn follow(world: &mut World, shown: &Shown) -> Result<bool, String> {
             Treatment::Run => {}
             Treatment::Absent => return Ok(false),
             Treatment::Listed => is_listed = true,
-            Treatment::Mentioned => return world.judge(&command).map(|()| true),
+            Treatment::Mentioned => return judge(&command).map(|()| true),
             Treatment::Serves { ready, more } => {
                 return world.serve(&line.text, ready, more).map(|()| true);
             }
@@ -59,7 +62,7 @@ async fn follow(world: &mut World, shown: &Shown) -> Result<bool, String> {
         }
     }
     if is_listed {
-        world.judge_line(&line.text)?;
+        judge_line(&line.text)?;
         return Ok(false);
     }
     world.run(&line.text).map(|()| true)

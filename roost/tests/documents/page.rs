@@ -171,7 +171,7 @@ impl Block<'_> {
                 }
                 None if text.is_empty() || text.starts_with('#') => {}
                 None => {
-                    shown.push(Shown { line: *line, text: text.to_owned(), place: Place::Block })
+                    shown.push(Shown { line: *line, text: text.to_owned(), place: Place::Block });
                 }
             }
             goes_on = !ends && !text.is_empty();

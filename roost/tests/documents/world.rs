@@ -3,13 +3,13 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::command::{Simple, simple_commands};
+use crate::judge::expect_success;
 use crate::page::root;
-use crate::wire::{CdsSim, Control, Process, Site, VcenterSim, roost, until, within};
+use crate::wire::{CdsSim, Control, Process, Site, VcenterSim, until, within};
 
 /// What a reader of the documents has: a vCenter, a CDS, a service that runs with a job and spares, and a folder to work in.
 pub(crate) struct World {
@@ -196,36 +196,6 @@ impl World {
         self.service = Some(self.begin(line, "serves, http://"));
         Ok(())
     }
-
-    /// The binary itself judges: with `--help` behind it a command line that it does not know is an error, and one that it knows does nothing.
-    pub(crate) fn judge(&self, command: &Simple) -> Result<(), String> {
-        let args = command.behind_cargo_run().unwrap_or_else(|| command.args.clone());
-        let output = roost(&[]).args(&args).arg("--help").output().unwrap();
-        expect_success(&args.join(" "), &output)?;
-        let help = String::from_utf8_lossy(&output.stdout);
-        let unknown = args.iter().find(|arg| arg.starts_with('-') && !help.contains(arg.as_str()));
-        unknown.map_or(Ok(()), |option| Err(format!("there is no {option}")))
-    }
-
-    /// As far as a line can be looked at without running it.
-    pub(crate) fn judge_line(&self, line: &str) -> Result<(), String> {
-        let output = Command::new("bash").args(["-n", "-c", line]).output().unwrap();
-        expect_success(line, &output)?;
-        let commands = simple_commands(line);
-        commands
-            .iter()
-            .filter(|command| command.program == "roost")
-            .try_for_each(|command| self.judge(command))
-    }
-}
-
-fn expect_success(line: &str, output: &Output) -> Result<(), String> {
-    if output.status.success() {
-        return Ok(());
-    }
-    let said =
-        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned());
-    Err(format!("{}: {line}\n{}", output.status, said.concat()))
 }
 
 /// Nobody else takes it in the moment until the service does, or so one hopes.
