@@ -107,12 +107,14 @@ fn help_explains_every_flag() {
         "--vms",
         "--powered-off",
         "--templates",
+        "--templates-without-tools",
         "--datastores",
         "--datastore-dir",
         "--portgroups",
         "--guests",
         "--pace",
         "--seed",
+        "--clock-skew",
         "--control",
     ] {
         let at = help.find(&format!("{flag} ")).or_else(|| help.find(&format!("{flag}\n")));

@@ -25,12 +25,18 @@ impl Observer {
             |found: &Option<MoRef>, manager| found.clone().ok_or(CallError::NoManager { manager });
         let sessions = manager(&content.session_manager, "session manager")?;
         let this = manager(&content.authorization_manager, "authorization manager")?;
-        let read = self.properties(&sessions, &["currentSession"]).await?;
-        let session = read.data::<UserSession>("currentSession").ok_or(CallError::NoCookie)?;
+        let mut key = self.session_key(&sessions).await?;
+        if key.is_none() {
+            // A session that has ended reads as nothing. Any other read notices, and renews it.
+            self.properties(&content.root_folder, &["name"]).await?;
+            key = self.session_key(&sessions).await?;
+        }
+        let no_session = CallError::NoManager { manager: "record of the session" };
+        let session_id = key.ok_or(no_session)?;
         let ask = HasPrivilegeOnEntities {
             this,
             entity: objects.to_vec(),
-            session_id: session.key.clone(),
+            session_id,
             priv_id: privileges.iter().map(ToString::to_string).collect(),
         };
         let told = self.read(&ask).await?;
@@ -44,5 +50,10 @@ impl Observer {
                 .collect(),
         });
         Ok(lacking.collect())
+    }
+
+    async fn session_key(&self, sessions: &MoRef) -> Result<Option<String>, CallError> {
+        let read = self.properties(sessions, &["currentSession"]).await?;
+        Ok(read.data::<UserSession>("currentSession").map(|session| session.key.clone()))
     }
 }

@@ -12,6 +12,7 @@ mod guest_host;
 mod host_agent;
 mod lab;
 mod make_once;
+mod privileges;
 mod reconfigure;
 mod snapshot;
 mod spawn;
