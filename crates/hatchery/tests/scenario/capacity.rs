@@ -67,9 +67,9 @@ async fn max_worker_zero_is_no_limit() {
 async fn a_burst_of_jobs_takes_only_what_there_is_room_for_and_gives_nothing_back() {
     let setup = Setup::new("hv1").max_workers(20).set("maxCpus", 8);
     let lab = Lab::of(setup).await;
-    let demand = || V2Demand::new(DEBIAN).flavor("small").takes(mins(4));
+    let demand = || V2Demand::new(DEBIAN).flavor("small").takes(mins(12));
     let jobs: Vec<_> = (0..12).map(|_| lab.v2_job(demand())).collect();
-    for after in [20, 150] {
+    for after in [20, 150, 480] {
         sleep(secs(after)).await;
         let taken = jobs.iter().filter(|job| lab.status(job) != JobStatus::Waiting).count();
         assert_eq!(taken, 4, "four times two CPUs are eight");

@@ -187,7 +187,8 @@ async fn a_worker_that_is_done_between_two_looks_has_not_failed() {
 /// W24: the failure has a budget of its own, long after that of the start is spent.
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_cleaned_up_also_when_the_vcenter_is_away_at_that_moment() {
-    let lab = Lab::new().await;
+    // By its age alone its VM would stay for an hour.
+    let lab = Lab::of(Setup::new("hv1").set("finishedWorkerGracePeriod", 3_600)).await;
     let dead = GuestBehaviour { starts_tools: false, ..well() };
     lab.vcenter.set_guest_behaviour("debian12", dead).unwrap();
     let job = lab.job();
