@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use base64::Engine as _;
 use jiff::Timestamp;
@@ -18,8 +19,9 @@ use roost_console::views::{
 use roost_console::{Feed, Settings, Source, Subscription};
 use roost_oracle::Chromium;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
-use self::webdriver::Browser;
+use self::webdriver::{Browser, ENTER, ESCAPE, Look, TAB};
 
 /// The demo; it ends with this value.
 struct Demo {
@@ -31,6 +33,8 @@ impl Demo {
     fn start() -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_roost"))
             .args(["demo", "--plain", "--keep", "--seed", "7", "--speed", "12"])
+            // More than are done before everything was looked at.
+            .args(["--jobs", "600"])
             .args(["--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -71,36 +75,138 @@ async fn chromium() -> Option<Chromium> {
     tokio::task::spawn_blocking(Chromium::start).await.unwrap()
 }
 
+const LIVE: &str = "return document.querySelector('#live').textContent === 'live'";
+const FITS: &str =
+    "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+/// Where the keyboard is.
+const HERE: &str = "const it = document.activeElement; return it.id || it.className || it.tagName";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_shows_a_running_demo_and_steers_it() {
     let Some(chromium) = chromium().await else { return };
     let demo = Demo::start();
     let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
 
+    overview_moves(&demo, &browser).await;
+    waterfall_is_right(&demo, &browser).await;
+    every_page_fits(&demo, &browser).await;
+    keyboard_is_enough(&demo, &browser).await;
+    assert_eq!(browser.complaints().await, [""; 0], "nothing was blocked and nothing failed");
+    actions_need_the_token(&demo, &browser).await;
+    browser.close().await;
+}
+
+async fn overview_moves(demo: &Demo, browser: &Browser) {
     browser.go(&demo.url).await;
-    browser.until("return document.querySelector('#live').textContent === 'live'").await;
+    browser.until(LIVE).await;
     let before = browser.run("return document.querySelector('#main').textContent").await;
     let moved = format!("return document.querySelector('#main').textContent !== {before}");
     browser.until(&moved).await;
+    // What is there is what a reload would show, also after many changes.
     browser.until("return document.querySelectorAll('#b-lanes .lane li').length > 5").await;
-    assert_eq!(browser.complaints().await, [""; 0], "nothing was blocked and nothing failed");
+    browser
+        .until(
+            "return fetch('/').then(page => page.text()).then(text => { \
+             const page = new DOMParser().parseFromString(text, 'text/html'); \
+             const words = (from) => ['headline', 'lanes', 'pools', 'capacity'].map(id => { \
+               const it = from.querySelector('#b-' + id).cloneNode(true); \
+               it.querySelectorAll('time').forEach(time => time.remove()); return it.textContent; }).join(); \
+             return words(page) === words(document); })",
+        )
+        .await;
     browser.picture("overview.png").await;
+    browser.look(Look::DESK.dark()).await;
+    browser.picture("overview-dark.png").await;
+    browser.look(Look::DESK).await;
+}
 
-    waterfall_is_right(&demo, &browser).await;
+/// Light and dark, on a desk and on a phone: nothing is cut off and nothing has to be pushed aside.
+async fn every_page_fits(demo: &Demo, browser: &Browser) {
+    let jobs = demo.api("/jobs").await;
+    let job = format!("/jobs/{}", jobs[0]["id"].as_str().unwrap());
+    let vms = demo.api("/vms").await;
+    let vm = format!("/vms/{}", vms[0]["id"].as_str().unwrap());
+    for look in [Look::DESK, Look::DESK.dark(), Look::PHONE, Look::PHONE.dark()] {
+        browser.look(look).await;
+        for path in ["/", "/jobs", &job, "/vms", &vm, "/decisions", "/deletions", "/link"] {
+            browser.go(&format!("{}{path}", demo.url)).await;
+            assert_eq!(browser.run(FITS).await, true, "{path} {look:?}");
+            let back = browser.run("return getComputedStyle(document.body).backgroundColor").await;
+            let [red, ..] = numbers(back.as_str().unwrap());
+            assert_eq!(red < 128, look.is_dark, "{path} {look:?}: {back}");
+        }
+    }
+    browser.look(Look::DESK).await;
+}
 
+/// Of `rgb(1, 2, 3)`.
+fn numbers(colour: &str) -> [u32; 3] {
+    let parts = colour.trim_start_matches("rgb(").trim_end_matches(')').split(',');
+    let parts: Vec<u32> = parts.map(|part| part.trim().parse().unwrap()).collect();
+    parts.try_into().unwrap()
+}
+
+async fn keyboard_is_enough(demo: &Demo, browser: &Browser) {
+    browser.go(&format!("{}/jobs", demo.url)).await;
+    browser.until(LIVE).await;
+    browser.press([TAB]).await;
+    assert_eq!(browser.run(HERE).await, "skip", "the first stop leads to the content");
+    let seen = "const it = document.activeElement, box = it.getBoundingClientRect(); \
+                return box.left >= 0 && box.width > 0 && getComputedStyle(it).outlineStyle !== 'none'";
+    assert_eq!(browser.run(seen).await, true, "where the keyboard is can be seen");
+    browser.press([ENTER]).await;
+    browser.press(['/']).await;
+    browser.until("return document.activeElement.name === 'q'").await;
+    assert_eq!(browser.run(seen).await, true);
+    // From the filter over its button to the first job, which Enter opens.
+    for _ in 0..5 {
+        browser.press([TAB]).await;
+        if browser.run(HERE).await == "row" {
+            break;
+        }
+    }
+    assert_eq!(browser.run(HERE).await, "row");
+    browser.press([ENTER]).await;
+    browser.until("return /^\\/jobs\\/.+/.test(location.pathname)").await;
+    browser.until(LIVE).await;
+    browser.run("document.querySelector('#key').focus()").await;
+    browser.press([ENTER]).await;
+    browser.until("return document.querySelector('#signin').open").await;
+    browser.press([ESCAPE]).await;
+    browser.until("return !document.querySelector('#signin').open").await;
+    assert_eq!(browser.run(HERE).await, "key", "where it was before");
+    browser.press([ENTER]).await;
+    browser.until("return document.querySelector('#signin').open").await;
+    browser.press("demo".chars().chain([ENTER])).await;
+    browser.until("return document.body.classList.contains('may')").await;
+    browser.run("document.querySelector('[data-post$=\"/recheck\"]').focus()").await;
+    browser.press([ENTER]).await;
+    browser.until("return document.querySelector('#ask').open").await;
+    browser.press("by keyboard".chars().chain([ENTER])).await;
+    browser
+        .until("return document.querySelector('#said').textContent.includes('is looked at now')")
+        .await;
+    let said = demo.api("/decisions?verdict=steered").await;
+    let words = said.as_array().unwrap().last().unwrap()["reason"].as_str().unwrap().to_owned();
+    assert!(words.contains("by keyboard"), "{said}");
+    // Out again, for those who come after.
+    browser.run("sessionStorage.clear()").await;
+}
+
+async fn actions_need_the_token(demo: &Demo, browser: &Browser) {
     let bare = "return fetch('/api/v1/actions/pause', {method: 'POST'}).then(it => it.status)";
     assert_eq!(browser.run(bare).await, 401);
     assert_eq!(demo.api("/steering").await["spawning"], "open");
 
     browser.go(&demo.url).await;
-    browser.until("return document.querySelector('#live').textContent === 'live'").await;
+    browser.until(LIVE).await;
     let visible = "const it = document.querySelector('[data-post$=\"/actions/pause\"]'); return Boolean(it && it.offsetParent)";
     assert_eq!(browser.run(visible).await, false, "without a token there are no buttons");
-    sign_in(&browser, "guess").await;
+    sign_in(browser, "guess").await;
     browser
         .until("return document.querySelector('#said').textContent.includes('not the right one')")
         .await;
-    sign_in(&browser, "demo").await;
+    sign_in(browser, "demo").await;
     browser.until(visible).await;
     browser.run("document.querySelector('[data-post$=\"/actions/pause\"]').click()").await;
     browser.until("return document.querySelector('#ask').open").await;
@@ -110,8 +216,8 @@ async fn the_page_shows_a_running_demo_and_steers_it() {
     browser.until("return document.querySelector('#b-banners').textContent.includes('Spawning is paused')").await;
     assert_eq!(demo.api("/steering").await["spawning"], "paused");
     let said = demo.api("/decisions?verdict=steered").await;
-    assert!(said[0]["reason"].as_str().unwrap().contains("a test"), "{said}");
-    browser.close().await;
+    let words = said.as_array().unwrap().last().unwrap()["reason"].as_str().unwrap().to_owned();
+    assert!(words.contains("a test"), "{said}");
 }
 
 async fn sign_in(browser: &Browser, token: &str) {
@@ -124,15 +230,28 @@ async fn sign_in(browser: &Browser, token: &str) {
     browser.run(&fill).await;
 }
 
+/// One whose VM is there with all that led to its work, however long the machine takes.
+async fn running_job(demo: &Demo) -> (String, Value) {
+    let deadline = Instant::now() + Duration::from_mins(5);
+    loop {
+        let jobs = demo.api("/jobs").await;
+        for job in jobs.as_array().unwrap().iter().filter(|job| job["state"] == "running") {
+            let id = job["id"].as_str().unwrap().to_owned();
+            let detail = demo.api(&format!("/jobs/{id}")).await;
+            let steps = detail["vm"]["timeline"].as_array().cloned().unwrap_or_default();
+            let is_up = |step: &Value| step["phase"] == "registering" && step["took_ms"].is_u64();
+            if steps.iter().any(is_up) {
+                return (id, detail);
+            }
+        }
+        assert!(Instant::now() < deadline, "no job runs: {jobs:#}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// What is drawn is what the API says, to scale.
 async fn waterfall_is_right(demo: &Demo, browser: &Browser) {
-    let mut found = None;
-    while found.is_none() {
-        let jobs = demo.api("/jobs").await;
-        found = jobs.as_array().unwrap().iter().find(|job| job["state"] == "running").cloned();
-    }
-    let id = found.unwrap()["id"].as_str().unwrap().to_owned();
-    let detail = demo.api(&format!("/jobs/{id}")).await;
+    let (id, detail) = running_job(demo).await;
     let steps = detail["vm"]["timeline"].as_array().cloned().unwrap_or_default();
     let claimed = steps.iter().rposition(|step| step["phase"] == "claiming").unwrap_or(0);
     let until = steps.iter().position(|step| step["phase"] == "working").unwrap_or(steps.len());
@@ -145,7 +264,7 @@ async fn waterfall_is_right(demo: &Demo, browser: &Browser) {
     browser.go(&format!("{}/jobs/{id}", demo.url)).await;
     let rows = browser
         .run(
-            "return [...document.querySelectorAll('.waterfall tr')].map(row => { const bar = row.querySelector('rect'); \
+            "return [...document.querySelectorAll('.waterfall tr')].filter(row => row.querySelector('rect')).map(row => { const bar = row.querySelector('rect'); \
              return [row.querySelector('th').textContent, Number(bar.dataset.ms), Number(bar.getAttribute('x')), Number(bar.getAttribute('width'))] })",
         )
         .await;
@@ -172,7 +291,7 @@ async fn hostile_names_do_nothing_in_a_browser() {
     let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
     for path in ["/", "/decisions?subject=%22%3E%3Cscript%3Ehacked%3D1%3C%2Fscript%3E"] {
         browser.go(&format!("{url}{path}")).await;
-        browser.until("return document.querySelector('#live').textContent === 'live'").await;
+        browser.until(LIVE).await;
         let seen = browser
             .run(
                 "return [typeof hacked, document.querySelectorAll('main script, main img').length]",
@@ -186,9 +305,10 @@ async fn hostile_names_do_nothing_in_a_browser() {
         let name = name.replace('\u{202e}', "\u{27e8}U+202E\u{27e9}");
         assert!(shown.as_str().unwrap().contains(&name), "{name} in {shown}");
     }
-    let fits =
-        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
-    assert_eq!(browser.run(fits).await, true, "long names are shortened");
+    for look in [Look::DESK, Look::PHONE.dark()] {
+        browser.look(look).await;
+        assert_eq!(browser.run(FITS).await, true, "long names are shortened: {look:?}");
+    }
     browser.close().await;
 }
 

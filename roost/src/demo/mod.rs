@@ -23,6 +23,8 @@ mod reckoning;
 mod report;
 mod simulation;
 mod stage;
+#[cfg(test)]
+mod through_http;
 mod witness;
 mod world;
 

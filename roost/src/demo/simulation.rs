@@ -25,7 +25,7 @@ use super::reckoning::reckon;
 use super::report::{Ended, Report};
 use super::stage::Stage;
 use super::witness::Witness;
-use super::world::World;
+use super::world::{FOREIGN_VMS, World};
 use crate::cli::Speed;
 use crate::serve::{HatcherySource, HatcherySteer};
 
@@ -119,7 +119,7 @@ impl Play {
         let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
         let random = Random::from_seed(seed);
         let config = Arc::new(config::load()?);
-        let world = World::start(&random, &clock)?;
+        let world = World::start(&random, &clock, FOREIGN_VMS)?;
         let witness = Witness::new(world.clone(), config.ledger_limits());
         let mut registry = Registry::default();
         let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
@@ -175,7 +175,7 @@ impl Play {
     }
 }
 
-fn wiring(
+pub(super) fn wiring(
     config: &Arc<Config>,
     world: &World,
     clock: &Arc<dyn Clock>,

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::config::{DEBIAN, HATCHERY, REGION, TOKEN, TOKEN_V2, UBUNTU};
 
 /// What others have in the datacenter: enough to see that none of it matters to us.
-const FOREIGN_VMS: usize = 320;
+pub(super) const FOREIGN_VMS: usize = 320;
 const HOSTS: usize = 6;
 /// A template that the models name and the vCenter has not.
 pub(super) const MISSING_TEMPLATE: &str = "windows95";
@@ -30,7 +30,11 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn start(seed: &Random, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        seed: &Random,
+        clock: &Arc<dyn Clock>,
+        foreign_vms: usize,
+    ) -> anyhow::Result<Self> {
         let template = |name: &str| TemplateOptions {
             cpus: 2,
             memory_mb: 2048,
@@ -40,7 +44,7 @@ impl World {
         let options = roost_vcenter_sim::Options {
             hosts: HOSTS,
             standalone_hosts: 0,
-            vms: FOREIGN_VMS,
+            vms: foreign_vms,
             templates: vec![template(DEBIAN), template(UBUNTU)],
             seed: seed.fork("vcenter").seed(),
             ..roost_vcenter_sim::Options::default()

@@ -7,7 +7,7 @@ use crate::Source;
 use crate::views::DecisionQuery;
 
 /// Some screens of the newest.
-const SHOWN: usize = 200;
+const SHOWN: usize = 100;
 
 const VERDICTS: [&str; 11] = [
     "spawned", "skipped", "deferred", "refused", "failed", "released", "deleted", "kept",

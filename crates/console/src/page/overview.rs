@@ -1,6 +1,7 @@
 //! The whole picture: understood in ten seconds by somebody who has never seen it.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
 
@@ -9,7 +10,7 @@ use super::block::{Block, Row, Table};
 use super::foreign::{Name, Words};
 use super::jobs::is_refused;
 use super::shown::{Bar, Button, DecisionRow, When, job_href, part_of, vm_href};
-use super::words::memory;
+use super::words::{count, memory};
 use crate::Source;
 use crate::views::{
     CapacityView, DecisionView, GaugeView, JobState, JobView, LaneView, LimitView, Overview,
@@ -18,15 +19,13 @@ use crate::views::{
 
 /// Decisions on this page; the journal has more.
 const DECISIONS: usize = 12;
+/// Gates that are named; hardly ever are there more.
+const BINDING: usize = 3;
 /// Names in one lane; the list of VMs has all.
 const NAMES: usize = 12;
 
 pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
     let jobs = source.jobs();
-    let waits_for_us = |job: &&JobView| {
-        let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
-        job.state == JobState::Waiting && !matches!(last, Some("refused" | "skipped"))
-    };
     let oldest = jobs.iter().find(waits_for_us);
     let steering = source.steering();
     Ok(vec![
@@ -39,6 +38,12 @@ pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>,
         Block::whole("addresses", AddressMap::new(seen, &source.addresses()).render()?),
         decisions(seen)?,
     ])
+}
+
+/// One that was refused waits for a person, and one that was skipped for somebody else.
+fn waits_for_us(job: &&JobView) -> bool {
+    let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
+    job.state == JobState::Waiting && !matches!(last, Some("refused" | "skipped"))
 }
 
 /// What somebody must know on whatever page they are.
@@ -60,6 +65,7 @@ struct Banners<'a> {
 struct Headline<'a> {
     tiles: Vec<Tile>,
     oldest: Option<Oldest<'a>>,
+    binding: Vec<Binding<'a>>,
     what_binds: Option<Words<'a>>,
     is_idle: bool,
 }
@@ -71,6 +77,29 @@ struct Tile {
     mood: &'static str,
 }
 
+/// A gate that keeps jobs waiting.
+struct Binding<'a> {
+    href: String,
+    name: Name<'a>,
+    jobs: String,
+}
+
+/// Those that keep the most jobs first.
+fn binding<'a>(jobs: impl Iterator<Item = &'a JobView>) -> Vec<Binding<'a>> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for gate in jobs.filter_map(|job| job.verdict.as_ref()?.bound_by.as_deref()) {
+        *counts.entry(gate).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(gate, jobs)| (Reverse(*jobs), *gate));
+    let shown = counts.into_iter().take(BINDING).map(|(gate, jobs)| Binding {
+        href: format!("/decisions?bound_by={}", part_of(gate)),
+        name: Name(gate),
+        jobs: count(jobs, "job", "jobs"),
+    });
+    shown.collect()
+}
+
 struct Oldest<'a> {
     href: String,
     name: Name<'a>,
@@ -79,7 +108,7 @@ struct Oldest<'a> {
 }
 
 impl<'a> Headline<'a> {
-    fn new(seen: &'a Overview, oldest: Option<&'a JobView>, jobs: &[JobView]) -> Self {
+    fn new(seen: &'a Overview, oldest: Option<&'a JobView>, jobs: &'a [JobView]) -> Self {
         let working = |phase: &str| {
             let lanes = seen.workers.iter().filter(|lane| lane.phase == phase);
             lanes.map(|lane| lane.count).sum::<u64>()
@@ -111,6 +140,7 @@ impl<'a> Headline<'a> {
                 project: job.project.as_deref().map(Name),
                 since: job.queued.map(When::ago),
             }),
+            binding: binding(jobs.iter().filter(waits_for_us)),
             what_binds: seen.what_binds.as_deref().map(Words),
             is_idle: seen.queue.waiting == 0,
         }

@@ -79,7 +79,11 @@ impl fmt::Display for Waiting {
         match self {
             Self::Held(hold) => hold.fmt(f),
             Self::Backoff { until, failures } => {
-                write!(f, "failed {failures} times in a row, tried again at {until}")
+                match failures {
+                    1 => f.write_str("failed once")?,
+                    _ => write!(f, "failed {failures} times in a row")?,
+                }
+                write!(f, ", tried again at {until:.0}")
             }
             Self::PoolSize { limit } => {
                 write!(f, "{limit} are being made, which is workerProvisioningPoolSize")

@@ -214,7 +214,7 @@ fn a_template_that_always_fails_backs_off_further_each_time() {
     scene.backoffs.failed(&model, NOW);
     assert_eq!(scene.makes(), [""; 0]);
     let waiting = scene.plan().standing[0].waiting.clone().unwrap();
-    assert_eq!(waiting.to_string(), "failed 1 times in a row, tried again at 1970-01-01T00:00:30Z");
+    assert_eq!(waiting.to_string(), "failed once, tried again at 1970-01-01T00:00:30Z");
     scene.backoffs.succeeded(&model);
     assert_eq!(scene.makes().len(), 2);
 }
