@@ -58,6 +58,7 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
         {"type": "n"},
         {"gone": "Pause spawning?"},
         {"type": "py"},
+        {"until": "spawning is paused; what is under way goes on"},
         {"until": "spawning is paused since"},
         {"picture": ""},
         {"type": "q"},
@@ -85,11 +86,17 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
         {"type": "r"},
         {"until": "an action needs the service's token"},
         {"picture": ""},
+        {"resize": [120, 40]},
+        {"until": "capacity"},
+        {"picture": ""},
         {"signal": "SIGTERM"},
     ]);
     let session = drive(&python, SMALL, &steps, &["top"], &token[1..]).await;
     session.assert_well();
     assert!(!session.picture(0).contains("Resume spawning?"), "nothing is asked for in vain");
+    let larger = session.lines(1);
+    assert!(larger[39].contains("needs the service's token"), "{larger:#?}");
+    assert!(larger[0].contains("roost 0."), "there is room for more: {larger:#?}");
     drop(demo);
 }
 

@@ -7,6 +7,7 @@ STEPS is a JSON list, done in order:
   {"gone": TEXT}    wait until it is not
   {"type": KEYS}    type KEYS
   {"mark": FILE}    make FILE, so that somebody else knows how far this is
+  {"resize": [C, L]} make the terminal so many columns and lines large
   {"signal": NAME}  send a signal, such as SIGTERM
   {"picture": ""}   keep the screen as it is
 
@@ -41,6 +42,11 @@ class Screen:
         self.rest = ""
         self.is_other = False
         self.rang = False
+
+    def resize(self, columns, lines):
+        self.columns, self.lines = columns, lines
+        self.x = self.y = 0
+        self.clear()
 
     def clear(self):
         self.cells = [[" "] * self.columns for _ in range(self.lines)]
@@ -155,6 +161,11 @@ def main():
             if ended:
                 code = os.waitstatus_to_exitcode(status)
 
+    def look_for(secs):
+        deadline = time.monotonic() + secs
+        while time.monotonic() < deadline:
+            look(0.02)
+
     def until(holds, what):
         deadline = time.monotonic() + PATIENCE
         while not holds():
@@ -178,13 +189,14 @@ def main():
             for key in re.findall(r"\x1b\[[A-Z0-9~]+|.", value, re.S):
                 os.write(master, key.encode())
                 # A lone escape is told from the beginning of a sequence by what follows it, and nobody types faster.
-                typed = time.monotonic()
-                while time.monotonic() < typed + 0.1:
-                    look(0.02)
+                look_for(0.1)
+        elif verb == "resize":
+            screen.resize(*value)
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", value[1], value[0], 0, 0))
         elif verb == "signal":
             os.kill(pid, getattr(signal, value))
         elif verb == "picture":
-            look(0.3)
+            look_for(0.4)
             pictures.append(screen.picture())
     if not errors:
         until(lambda: code is not None, "end")
