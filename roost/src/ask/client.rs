@@ -36,7 +36,7 @@ pub(crate) enum AskError {
     #[error("{url}: {words} (--token-file or ROOST_TOKEN)")]
     Denied { url: Url, words: String },
     #[error(
-        "an action needs the service's token: give it with --token-file FILE, in ROOST_TOKEN, or with -c FILE that has http.token{}",
+        "an action needs the service's token: give it with --token-file FILE, in ROOST_TOKEN, or with -c FILE that has http.token; over HTTPS a certificate in ROOST_CERT_FILE will do{}",
         trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default()
     )]
     NoToken { trouble: Option<String> },

@@ -23,18 +23,18 @@ pub(super) async fn run(
     let mut interrupted = pin!(interruption()?);
     let mut has_answered = false;
     let mut is_lost = false;
-    loop {
+    let watched = loop {
         let answered = tokio::select! {
             biased;
-            () = &mut interrupted => return Ok(()),
+            () = &mut interrupted => break Ok(()),
             answered = answer() => answered,
         };
         match answered {
             Ok(answer) => {
+                show(&answer, every, !has_answered)?;
                 (has_answered, is_lost) = (true, false);
-                show(&answer, every)?;
             }
-            Err(error) if !has_answered => return Err(error.into()),
+            Err(error) if !has_answered => break Err(error.into()),
             Err(error) => {
                 // Once, however long it lasts; what was said before it stays on the screen.
                 if !is_lost {
@@ -46,20 +46,27 @@ pub(super) async fn run(
         }
         tokio::select! {
             biased;
-            () = &mut interrupted => return Ok(()),
+            () = &mut interrupted => break Ok(()),
             () = sleep(every) => {}
         }
+    };
+    if has_answered && stdout().is_terminal() {
+        // What comes next begins below it.
+        say("\n");
     }
+    watched
 }
 
-fn show(answer: &Answer, every: Duration) -> anyhow::Result<()> {
+fn show(answer: &Answer, every: Duration, is_first: bool) -> anyhow::Result<()> {
     match answer {
         Answer::Json(json) => {
             say(&format!("{}\n", serde_json::to_string(json).context("writing JSON")?));
         }
         Answer::Page(lines) if stdout().is_terminal() => {
             let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
-            say(&frame(lines, height, every));
+            // What stands there is not written over, but goes up to where it can be found again.
+            let room = if is_first { "\n".repeat(height) } else { String::new() };
+            say(&format!("{room}{}", frame(lines, height, every)));
         }
         Answer::Page(lines) => say(&format!("{}\n", page(lines))),
     }

@@ -45,10 +45,7 @@ pub(super) async fn keep_asking(client: Client, known: Arc<Known>) {
             known.facts().detail = Some((opened, detail));
         }
         match lists(&client).await {
-            Ok(Lists { steering, jobs, vms }) => {
-                let mut facts = known.facts();
-                (facts.steering, facts.jobs, facts.vms) = (steering, jobs, vms);
-            }
+            Ok(lists) => known.facts().told(lists),
             Err(error) => known.facts().lost(anyhow::Error::from(error).root_cause().to_string()),
         }
     }

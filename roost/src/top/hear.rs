@@ -20,7 +20,7 @@ pub(super) async fn keep_hearing(client: Client, known: Arc<Known>) {
         let ended = hear(&client, &known, &mut has_heard).await;
         // What went wrong in the end; the rest of it is known to whoever sees where they look.
         let why = ended.err().map(|error| error.root_cause().to_string());
-        known.facts().lost(why.unwrap_or_else(|| "the service has stopped".to_owned()));
+        known.facts().unheard(why.unwrap_or_else(|| "the service has stopped".to_owned()));
         pause = if has_heard { TRY_AGAIN.0 } else { (pause * 2).min(TRY_AGAIN.1) };
         sleep(pause).await;
     }

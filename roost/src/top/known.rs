@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) detail: Option<(Opened, Detail)>,
     pub(super) said: Option<Said>,
     lost: Option<(Instant, String)>,
+    /// Events come.
+    is_heard: bool,
 }
 
 /// The lists, which no event tells of.
@@ -65,12 +67,29 @@ impl Facts {
             detail: None,
             said: None,
             lost: None,
+            is_heard: false,
         }
     }
 
-    /// The service was heard.
+    /// The service was heard, and will be.
     pub(super) fn heard(&mut self, overview: Overview) {
         (self.overview, self.came, self.lost) = (overview, Instant::now(), None);
+        self.is_heard = true;
+    }
+
+    /// The service has told its lists.
+    pub(super) fn told(&mut self, lists: Lists) {
+        Lists { steering: self.steering, jobs: self.jobs, vms: self.vms } = lists;
+        // An answer that did not come is forgotten with the next one, unless events do not come either.
+        if self.is_heard {
+            self.lost = None;
+        }
+    }
+
+    /// Events come no more.
+    pub(super) fn unheard(&mut self, why: String) {
+        self.is_heard = false;
+        self.lost(why);
     }
 
     /// A decision that is made again and again is one line.
@@ -161,6 +180,23 @@ mod tests {
         assert_eq!(loss.why, "connection refused again");
         facts.heard(overview(150));
         assert_eq!((facts.overview().now.as_second(), facts.loss()), (150, None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_answer_that_did_not_come_is_forgotten_with_the_next_but_not_while_events_are_missing()
+     {
+        let lists =
+            || Lists { steering: SteeringView::default(), jobs: Vec::new(), vms: Vec::new() };
+        let mut facts = facts();
+        facts.heard(overview(100));
+        facts.lost("timed out".into());
+        facts.told(lists());
+        assert_eq!(facts.loss(), None);
+        facts.unheard("connection refused".into());
+        facts.told(lists());
+        assert_eq!(facts.loss().unwrap().why, "connection refused");
+        facts.heard(overview(100));
+        assert_eq!(facts.loss(), None);
     }
 
     #[tokio::test(start_paused = true)]
