@@ -127,13 +127,13 @@ fn exchange(address: SocketAddr, request: &str) -> String {
 #[tokio::test]
 async fn what_breaks_is_told_of_until_it_is_mended_and_nothing_else_is() {
     tokio::join!(
-        a_template_that_cannot_be_cloned_is_told_of_by_name_until_it_is_mended(),
+        a_template_that_cannot_be_cloned_and_a_freeze_are_told_of_until_they_are_over(),
         a_vcenter_that_is_away_and_jobs_that_wait_for_it_are_told_of_until_it_is_back(),
         a_cds_that_is_away_is_told_of_by_queue_until_it_is_back(),
     );
 }
 
-async fn a_template_that_cannot_be_cloned_is_told_of_by_name_until_it_is_mended() {
+async fn a_template_that_cannot_be_cloned_and_a_freeze_are_told_of_until_they_are_over() {
     let full = json!({"method": "CloneVM_Task", "action": {"failTask": {"class": "NoDiskSpace", "message": "the datastore is full", "fields": {"datastore": "LocalDS_0"}}}});
     let Some(situation) = Situation::begin("alerts-template", Some(&full)).await else { return };
     situation.queue(4).await;
@@ -153,6 +153,11 @@ async fn a_template_that_cannot_be_cloned_is_told_of_by_name_until_it_is_mended(
     situation.vcenter.control.delete("rules").await;
     situation.act("pools/debian12/refill").await;
     situation.pool_is_full().await;
+    situation.is_quiet(&["RoostWorkerStartsFail"]).await;
+
+    situation.act("actions/freeze").await;
+    situation.fires(&["RoostDeletionsFrozen"], &["RoostWorkerStartsFail"]).await;
+    situation.act("actions/thaw").await;
     situation.is_quiet(&["RoostWorkerStartsFail"]).await;
 }
 

@@ -138,6 +138,7 @@ impl Helm {
     pub fn freeze_deletions(&self, who: &str) -> String {
         let held = Held { how: Hold::Frozen, by: who.into(), since: self.nest.now() };
         lock(&self.nest.steering.said).deleting = Some(held);
+        self.nest.metrics.own.deletion_is_frozen(true);
         self.record(who, "deleting is frozen")
     }
 

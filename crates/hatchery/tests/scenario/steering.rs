@@ -1,6 +1,6 @@
 //! What a person may say to a running hatchery, and what it does then.
 
-use roost_cds::JobStatus;
+use roost_cds::{JobStatus, Level};
 use roost_cds_sim::V2Demand;
 use roost_fleet::{Decided, Query, Resume};
 use roost_vcenter_sim::GuestBehaviour;
@@ -58,6 +58,36 @@ async fn a_person_can_freeze_deletion_and_let_it_go_on() {
     assert_eq!(lab.own_vms().len(), 1, "it has served, and stays");
     assert_eq!(helm.resume_deletions(WHO, Resume::StartOver), "deleting is resumed");
     lab.wait_until_clean(0).await;
+}
+
+/// Whoever froze or paused it may forget that.
+#[tokio::test(start_paused = true)]
+async fn what_a_person_holds_back_is_seen_by_those_who_watch() {
+    let lab = Lab::new().await;
+    let helm = lab.hatchery().helm();
+    let warnings = || -> Vec<(String, String)> {
+        let lines = lab.hatchery().status().lines.into_iter().flatten();
+        let warned = lines.filter(|line| line.status == Level::Warn);
+        warned.map(|line| (line.component, line.value)).collect()
+    };
+    let is_frozen = |metrics: String| {
+        let is_it = |line: &&str| line.starts_with("roost_hatchery_deletion_frozen{");
+        metrics.lines().find(is_it).is_some_and(|line| line.ends_with(" 1"))
+    };
+    assert_eq!((warnings(), is_frozen(lab.service.metrics())), (Vec::new(), false));
+    helm.pause(WHO);
+    helm.freeze_deletions(WHO);
+    let told = warnings();
+    assert!(
+        matches!(&told[..], [(spawning, by), (deletion, _)] if spawning == "Spawning" && deletion == "Deletion" && by.contains(WHO)),
+        "{told:?}"
+    );
+    assert!(is_frozen(lab.service.metrics()));
+    sleep(mins(10)).await;
+    assert!(is_frozen(lab.service.metrics()), "a pass of the clean-up does not forget it");
+    helm.resume(WHO);
+    helm.resume_deletions(WHO, Resume::StartOver);
+    assert_eq!((warnings(), is_frozen(lab.service.metrics())), (Vec::new(), false));
 }
 
 #[tokio::test(start_paused = true)]

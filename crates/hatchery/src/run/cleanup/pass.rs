@@ -39,9 +39,9 @@ pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
         own_vms: fates.iter().filter(|fate| !fate.vm.template).count(),
     };
     let verdicts = nest.deletions.consider(&candidates, evidence, now);
-    nest.metrics.own.deletion_is_frozen(nest.deletions.frozen().is_some());
-    let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
     let held = nest.steering.deleting();
+    nest.metrics.own.deletion_is_frozen(held.is_some() || nest.deletions.frozen().is_some());
+    let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
     let mut room = AT_ONCE.saturating_sub(nest.deletions.under_way().len());
     for ((fate, _), verdict) in leaving.iter().zip(&verdicts) {
         let wait = if let Some(held) = held.as_ref().filter(|_| verdict.is_delete()) {

@@ -60,10 +60,14 @@ impl Nest {
             self.heart_health().iter().filter_map(|(protocol, heart)| heart_line(*protocol, heart)),
         );
         lines.push(self.jobs_line(now));
+        if let Some(held) = self.steering.spawning() {
+            lines.push((Level::Warn, "Spawning", held.to_string()));
+        }
         let deletions = self.deletions(now);
-        lines.push(match deletions.frozen {
-            Some(freeze) => (Level::Warn, "Deletion", freeze.to_string()),
-            None => {
+        lines.push(match (deletions.frozen, self.steering.deleting()) {
+            (Some(freeze), _) => (Level::Warn, "Deletion", freeze.to_string()),
+            (None, Some(held)) => (Level::Warn, "Deletion", held.to_string()),
+            (None, None) => {
                 (Level::Ok, "Deletion", format!("{} in the last minute", deletions.last_minute))
             }
         });
