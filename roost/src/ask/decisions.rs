@@ -10,6 +10,7 @@ use super::words::{secs_since, span};
 impl Row<7> for DecisionView {
     const NONE: &'static str = "no decisions";
     const IS_TIMED: bool = true;
+    const IS_LATEST_LAST: bool = true;
 
     fn columns() -> [Column; 7] {
         [

@@ -56,7 +56,7 @@ pub(crate) async fn run(ask: Ask) -> anyhow::Result<()> {
             let text = serde_json::to_string_pretty(&json).context("writing JSON")?;
             say(&format!("{text}\n"));
         }
-        Answer::Page(lines) => say(&words::page(&lines)),
+        Answer::Page(page) => say(&words::page(&page.lines)),
     }
     Ok(())
 }
@@ -81,7 +81,38 @@ impl Client {
 #[derive(Debug)]
 enum Answer {
     Json(Value),
-    Page(Vec<String>),
+    Page(Page),
+}
+
+/// Lines for people.
+#[derive(Debug)]
+struct Page {
+    lines: Vec<String>,
+    /// What is new is in the last line, and of more than a screen that end is kept.
+    ends_with_news: bool,
+}
+
+impl Page {
+    fn new(lines: Vec<String>) -> Self {
+        Self { lines, ends_with_news: false }
+    }
+
+    /// As many of them as there is room for, with a word on those that are left out. The first line stays: it has the titles.
+    fn fitted(&self, room: usize) -> Vec<String> {
+        let lines = &self.lines;
+        if lines.len() <= room {
+            return lines.clone();
+        }
+        if self.ends_with_news && room >= 3 {
+            let kept = room - 2;
+            let left_out = format!("... {} earlier lines", lines.len() - 1 - kept);
+            let newest = lines[lines.len() - kept..].iter().cloned();
+            return lines[..1].iter().cloned().chain([left_out]).chain(newest).collect();
+        }
+        let kept = room.saturating_sub(1);
+        let left_out = format!("... and {} more lines", lines.len() - kept);
+        lines[..kept].iter().cloned().chain([left_out]).collect()
+    }
 }
 
 /// What can be seen to be wrong before anybody is asked.
@@ -104,7 +135,7 @@ async fn answer(ask: &Ask, client: &Client) -> Result<Answer, AskError> {
                 return Ok(Answer::Json(overview));
             }
             let steering = client.read(&["steering"], &[]).await?;
-            Ok(Answer::Page(status::render(&read(overview)?, &steering, width())))
+            Ok(Answer::Page(Page::new(status::render(&read(overview)?, &steering, width()))))
         }
         Ask::Jobs(args) => {
             let rows = client.get(&["jobs"], &[]).await?;
@@ -149,7 +180,8 @@ async fn list<T: Row<N>, const N: usize>(
     Ok(if asking.json {
         Answer::Json(rows.into_iter().map(|(_, said)| said).collect())
     } else {
-        Answer::Page(table(rows.iter().map(|(row, _)| row), now, width()))
+        let lines = table(rows.iter().map(|(row, _)| row), now, width());
+        Answer::Page(Page { lines, ends_with_news: T::IS_LATEST_LAST && picking.sort.is_none() })
     })
 }
 
@@ -162,7 +194,7 @@ async fn explain(client: &Client, subject: &str, asking: &Asking) -> Result<Answ
                 return Ok(Answer::Json(vm));
             }
             let now = client.read::<Overview>(&["overview"], &[]).await?.now;
-            return Ok(Answer::Page(vm::render(&read::<VmDetail>(vm)?, now, width())));
+            return Ok(Answer::Page(Page::new(vm::render(&read::<VmDetail>(vm)?, now, width()))));
         }
         job => job?,
     };
@@ -170,7 +202,7 @@ async fn explain(client: &Client, subject: &str, asking: &Asking) -> Result<Answ
         return Ok(Answer::Json(job));
     }
     let now = client.read::<Overview>(&["overview"], &[]).await?.now;
-    Ok(Answer::Page(explain::render(&read::<JobDetail>(job)?, now, width())))
+    Ok(Answer::Page(Page::new(explain::render(&read::<JobDetail>(job)?, now, width()))))
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, AskError> {

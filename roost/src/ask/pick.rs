@@ -19,6 +19,9 @@ pub(crate) trait Row<const N: usize>: DeserializeOwned {
     /// Whether a cell says how long ago something was.
     const IS_TIMED: bool;
 
+    /// Whether the usual order has what is new at the end.
+    const IS_LATEST_LAST: bool = false;
+
     fn columns() -> [Column; N];
     fn cells(&self, now: Timestamp) -> [Cell; N];
 

@@ -13,7 +13,7 @@ impl Row<13> for VmView {
 
     fn columns() -> [Column; 13] {
         [
-            left("NAME").narrows(14, 16),
+            left("NAME").narrows(4, 30).narrows(14, 16),
             left("KIND"),
             left("PHASE").narrows(11, 8),
             right("SINCE").goes(10),

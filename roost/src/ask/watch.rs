@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::sleep;
 
-use super::Answer;
 use super::client::AskError;
-use super::words::page;
+use super::words::page as in_lines;
+use super::{Answer, Page};
 use crate::chain::Chain;
 use crate::interruption::interruption;
 use crate::output::say;
@@ -62,13 +62,13 @@ fn show(answer: &Answer, every: Duration, is_first: bool) -> anyhow::Result<()> 
         Answer::Json(json) => {
             say(&format!("{}\n", serde_json::to_string(json).context("writing JSON")?));
         }
-        Answer::Page(lines) if stdout().is_terminal() => {
+        Answer::Page(page) if stdout().is_terminal() => {
             let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());
             // What stands there is not written over, but goes up to where it can be found again.
             let room = if is_first { "\n".repeat(height) } else { String::new() };
-            say(&format!("{room}{}", frame(lines, height, every)));
+            say(&format!("{room}{}", frame(page, height, every)));
         }
-        Answer::Page(lines) => say(&format!("{}\n", page(lines))),
+        Answer::Page(page) => say(&format!("{}\n", in_lines(&page.lines))),
     }
     Ok(())
 }
@@ -78,15 +78,10 @@ fn seconds(every: Duration) -> String {
 }
 
 /// From the upper left corner over what stood there before, so that nothing flickers; no more lines than the terminal has.
-fn frame(lines: &[String], height: usize, every: Duration) -> String {
-    let room = height.saturating_sub(2).max(1);
-    let shown = if lines.len() > room { room.saturating_sub(1) } else { lines.len() };
+fn frame(page: &Page, height: usize, every: Duration) -> String {
     let mut frame = String::from("\u{1b}[H");
-    for line in page(&lines[..shown]).lines() {
+    for line in in_lines(&page.fitted(height.saturating_sub(2).max(1))).lines() {
         let _ = write!(frame, "{line}\u{1b}[K\r\n");
-    }
-    if lines.len() > shown {
-        let _ = write!(frame, "... and {} more lines\u{1b}[K\r\n", lines.len() - shown);
     }
     let _ = write!(frame, "\u{1b}[K\r\nevery {}; Ctrl-C ends it\u{1b}[J", seconds(every));
     frame
@@ -99,14 +94,26 @@ mod tests {
     #[test]
     fn a_frame_never_scrolls_and_says_what_it_leaves_out() {
         let lines: Vec<String> = (0..30).map(|line| format!("line {line}")).collect();
+        let (first, last) = (Page::new(lines.clone()), Page { ends_with_news: true, lines });
         let two = Duration::from_secs(2);
-        for (height, last) in [(24, "line 20"), (10, "line 6"), (40, "line 29")] {
-            let frame = frame(&lines, height, two);
+        for (page, height, kept) in [
+            (&first, 24, "line 20"),
+            (&first, 10, "line 6"),
+            (&first, 40, "line 29"),
+            (&last, 10, "line 29"),
+            (&last, 40, "line 0"),
+        ] {
+            let frame = frame(page, height, two);
             assert!(frame.matches("\r\n").count() < height, "{height}: {frame:?}");
-            assert!(frame.contains(&format!("{last}\u{1b}[K")), "{height}: {frame:?}");
+            assert!(frame.contains(&format!("{kept}\u{1b}[K")), "{height}: {frame:?}");
+            assert!(frame.contains("line 0\u{1b}[K"), "the titles stay: {frame:?}");
         }
-        assert!(frame(&lines, 10, two).contains("... and 23 more lines"));
-        assert!(!frame(&lines, 40, two).contains("more lines"));
-        frame(&[], 0, two);
+        assert!(frame(&first, 10, two).contains("... and 23 more lines"));
+        assert!(frame(&last, 10, two).contains("... 23 earlier lines"));
+        assert!(!frame(&first, 40, two).contains("..."));
+        for height in 0..5 {
+            frame(&Page::new(Vec::new()), height, two);
+            frame(&last, height, two);
+        }
     }
 }

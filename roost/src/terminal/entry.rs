@@ -11,6 +11,9 @@ use super::words::{clock_time, shortened};
 use super::{Mood, Opened};
 use crate::ask::{Standing, memory, span};
 
+/// The width that every terminal has.
+const NARROW: usize = 80;
+
 /// One line of a list, and what can be done with it.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
@@ -28,16 +31,18 @@ struct Part {
     text: String,
     /// In columns; the last part takes what is left.
     width: usize,
+    /// How much wider it may be on a wide screen.
+    grows: usize,
     is_number: bool,
     mood: Mood,
 }
 
 fn part(text: impl Into<String>, width: usize, mood: Mood) -> Part {
-    Part { text: text.into(), width, is_number: false, mood }
+    Part { text: text.into(), width, grows: 0, is_number: false, mood }
 }
 
 fn number(text: impl Into<String>, width: usize) -> Part {
-    Part { text: text.into(), width, is_number: true, mood: Mood::Plain }
+    Part { text: text.into(), width, grows: 0, is_number: true, mood: Mood::Plain }
 }
 
 impl Entry {
@@ -89,7 +94,7 @@ impl Entry {
             job: vm.job.clone(),
             vm: Some(vm.name.clone()),
             parts: vec![
-                part(vm.name.as_str(), 24, Mood::Plain),
+                Part { grows: 30, ..part(vm.name.as_str(), 24, Mood::Plain) },
                 part(vm.kind.as_str(), 8, kind),
                 part(phase, 13, Mood::Plain),
                 number(since, 6),
@@ -143,7 +148,8 @@ impl Entry {
         let mut spans = vec![Span::raw(if is_marked { ">" } else { " " })];
         let mut left = width.saturating_sub(2);
         for part in &self.parts {
-            let room = part.width.min(left);
+            let grown = part.grows.min(width.saturating_sub(NARROW) / 2);
+            let room = part.width.saturating_add(grown).min(left);
             let text = shortened(&part.text, room);
             let pad = if part.width == usize::MAX { 0 } else { room.saturating_sub(text.width()) };
             let pad = " ".repeat(pad);
