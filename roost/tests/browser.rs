@@ -137,6 +137,10 @@ async fn every_page_fits(demo: &Demo, browser: &Browser) {
         }
     }
     browser.look(Look::DESK).await;
+    // What the browser kept for the way back goes on where it was.
+    browser.run("history.back()").await;
+    browser.until("return location.pathname === '/deletions'").await;
+    browser.until(LIVE).await;
 }
 
 /// Of `rgb(1, 2, 3)`.

@@ -258,6 +258,9 @@
     const field = document.querySelector(".filter input[type=search]");
     if (field) { event.preventDefault(); field.focus(); field.select(); }
   });
+  // A page that the browser keeps for the way back would keep its connection, and a browser opens only a few.
+  addEventListener("pagehide", () => { if (stream) stream.abort(); });
+  addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
   addEventListener("popstate", () => { if (token()) show(location.href, false); });
 
   const begin = () => {
