@@ -11,6 +11,10 @@ use crate::time::{elapsed, later};
 
 /// A job is forgotten this long after its first attempt, however many followed.
 const MEMORY: Duration = Duration::from_hours(1);
+/// Between the first two attempts of a job, from beginning to beginning; doubled by each that follows. What fails at once would else use up
+/// all of them before anybody can look, and with its fifth release CDS fails a V2 job.
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// More jobs than a hatchery starts in an hour; beyond it the oldest are forgotten early.
 const MOST_JOBS: usize = 10_000;
 
@@ -28,6 +32,18 @@ pub struct Attempts {
 struct Made {
     count: u32,
     first: Timestamp,
+    last: Timestamp,
+}
+
+/// Why a job is not tried now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotNow {
+    Exhausted(Exhausted),
+    /// So many attempts failed; the next one is made then.
+    Pause {
+        made: u32,
+        until: Timestamp,
+    },
 }
 
 /// The job has had all of its attempts.
@@ -51,16 +67,21 @@ impl Attempts {
     }
 
     /// Whether the job may be tried once more. Counts nothing.
-    pub fn check(&self, job: &JobId, now: Timestamp) -> Result<(), Exhausted> {
+    pub fn check(&self, job: &JobId, now: Timestamp) -> Result<(), NotNow> {
         let Some(made) = self.jobs.get(job).filter(|made| elapsed(made.first, now) < MEMORY) else {
             return Ok(());
         };
-        match self.limit {
-            Some(limit) if made.count >= limit => {
-                Err(Exhausted { made: made.count, until: later(made.first, MEMORY) })
-            }
-            _ => Ok(()),
+        if self.limit.is_some_and(|limit| made.count >= limit) {
+            let until = later(made.first, MEMORY);
+            return Err(NotNow::Exhausted(Exhausted { made: made.count, until }));
         }
+        let until = later(made.last, pause_after(made.count));
+        if now < until { Err(NotNow::Pause { made: made.count, until }) } else { Ok(()) }
+    }
+
+    /// How many there were.
+    pub fn made(&self, job: &JobId) -> u32 {
+        self.jobs.get(job).map_or(0, |made| made.count)
     }
 
     /// Counts an attempt and says which one it is, from 1.
@@ -69,9 +90,10 @@ impl Attempts {
         let order = &mut self.order;
         let made = self.jobs.entry(job.clone()).or_insert_with(|| {
             order.push_back((now, job.clone()));
-            Made { count: 0, first: now }
+            Made { count: 0, first: now, last: now }
         });
         made.count = made.count.saturating_add(1);
+        made.last = now;
         made.count
     }
 
@@ -109,6 +131,13 @@ impl Attempts {
     }
 }
 
+fn pause_after(attempts: u32) -> Duration {
+    match attempts {
+        0 => Duration::ZERO,
+        some => FIRST_PAUSE.saturating_mul(1 << (some - 1).min(16)).min(LONGEST_PAUSE),
+    }
+}
+
 /// What a V1 job that has had enough is failed with.
 pub fn failure_message(hatchery: &str, made: u32) -> String {
     format!("hatchery {hatchery:?} failed to start worker after {made} attempts")
@@ -127,11 +156,11 @@ mod tests {
         let mut attempts = Attempts::new(Some(5));
         let job = JobId::V1(123);
         for number in 1..=5 {
-            assert_eq!(attempts.check(&job, at(number)), Ok(()), "sight {number}");
-            assert_eq!(u64::from(attempts.count(&job, at(number))), number);
+            assert_eq!(attempts.check(&job, at(number * 6)), Ok(()), "sight {number}");
+            assert_eq!(u64::from(attempts.count(&job, at(number * 6))), number);
         }
-        let enough = attempts.check(&job, at(6)).unwrap_err();
-        assert_eq!(enough, Exhausted { made: 5, until: at(61) });
+        let enough = Exhausted { made: 5, until: at(66) };
+        assert_eq!(attempts.check(&job, at(31)), Err(NotNow::Exhausted(enough)));
         assert_eq!(
             failure_message("h", enough.made),
             r#"hatchery "h" failed to start worker after 5 attempts"#
@@ -156,7 +185,7 @@ mod tests {
         (0..100).for_each(|_| {
             attempts.count(&job, at(0));
         });
-        assert_eq!(attempts.check(&job, at(0)), Ok(()));
+        assert_eq!(attempts.check(&job, at(5)), Ok(()));
         attempts.forget(&job);
         assert!(attempts.is_empty());
         assert_eq!(attempts.count(&job, at(1)), 1);
@@ -172,6 +201,23 @@ mod tests {
         attempts.uncount(&JobId::V1(2));
         assert_eq!(attempts.count(&job, at(1)), 1);
         assert!(attempts.check(&job, at(1)).is_err());
+    }
+
+    #[test]
+    fn pauses_between_attempts_grow_so_that_nothing_is_used_up_at_once() {
+        let mut attempts = Attempts::new(None);
+        let (job, mut now) = (JobId::V2("j".into()), at(0));
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            attempts.count(&job, now);
+            let Err(NotNow::Pause { until, .. }) = attempts.check(&job, now) else { panic!() };
+            pauses.push(until.duration_since(now).as_secs());
+            now = until;
+            assert_eq!(attempts.check(&job, now), Ok(()));
+        }
+        assert_eq!(pauses, [30, 60, 120, 240, 300, 300]);
+        attempts.forget(&job);
+        assert_eq!(attempts.check(&job, now), Ok(()), "a person may say that it is tried now");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod annotation;
 pub mod attempts;
 pub mod clone_spec;
+pub mod cold;
 pub mod config;
 pub mod flavor;
 pub mod job;

@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use roost_cds::v1;
-use roost_fleet::{AddressNeed, Amounts, Ask, Ledger, Machine, PoolId, Reservation, Snapshot, Vm};
+use roost_fleet::{
+    AddressNeed, Amounts, Ask, Ledger, LedgerGate, Machine, PoolId, Reservation, Snapshot, Vm,
+};
 
 use crate::annotation::Annotation;
-use crate::attempts::{Attempts, Exhausted};
+use crate::attempts::{Attempts, Exhausted, NotNow};
+use crate::cold::ColdStarts;
 use crate::config::Config;
 use crate::flavor::{Flavor, Footprint, footprint_of};
 use crate::job::Job;
@@ -68,6 +71,8 @@ pub enum Turn {
     Refused(Refusal),
     /// It has had all of its attempts.
     Exhausted(Exhausted),
+    /// It is tried again then, or when a spare is there that it can have.
+    Later { why: Refusal, until: Timestamp },
     /// There is no room now.
     NoRoom(roost_fleet::Refusal),
 }
@@ -78,16 +83,29 @@ pub fn turn(
     facts: Facts<'_>,
     ledger: &mut Ledger,
     attempts: &mut Attempts,
+    cold: &mut ColdStarts,
     name: &Arc<str>,
     now: Timestamp,
 ) -> Turn {
-    let wanted = match want(candidate, facts) {
+    let mut wanted = match want(candidate, facts) {
         Ok(wanted) => wanted,
         Err(refusal) => return Turn::Refused(refusal),
     };
     let job = &candidate.job.id;
-    if let Err(exhausted) = attempts.check(job, now) {
-        return Turn::Exhausted(exhausted);
+    match attempts.check(job, now) {
+        Ok(()) => {}
+        Err(NotNow::Exhausted(exhausted)) => return Turn::Exhausted(exhausted),
+        Err(NotNow::Pause { made, until }) => {
+            return Turn::Later { why: Refusal::Pause { made }, until };
+        }
+    }
+    let template = Arc::clone(&wanted.template.name);
+    let mut blocked = None;
+    if let Machine::SpareOrFresh { candidates, .. } = &wanted.machine {
+        blocked = cold.blocked(&template, now);
+        if blocked.is_some() {
+            wanted.machine = Machine::Spare { candidates: candidates.clone() };
+        }
     }
     let ask = Ask {
         request: job.to_string().into(),
@@ -99,9 +117,18 @@ pub fn turn(
     match ledger.reserve(ask, now) {
         Ok(reservation) => {
             let attempt = attempts.count(job, now);
+            if reservation.spare().is_none() {
+                cold.begun(&template, now);
+            }
             Turn::Start { wanted: Box::new(wanted), reservation, attempt }
         }
-        Err(refusal) => Turn::NoRoom(refusal),
+        Err(refusal) => match blocked {
+            Some((until, failures)) if refusal.bound_by == LedgerGate::Spare => {
+                let template = template.to_string();
+                Turn::Later { why: Refusal::TemplateFails { template, failures }, until }
+            }
+            _ => Turn::NoRoom(refusal),
+        },
     }
 }
 

@@ -59,6 +59,10 @@ pub enum Refusal {
     NoTemplate { template: String },
     #[error("{made} attempts were made for this job, which is the limit")]
     Attempts { made: u32 },
+    #[error("attempt {made} did not succeed; the next one is made after a pause")]
+    Pause { made: u32 },
+    #[error("{}", template_fails(.template, *.failures))]
+    TemplateFails { template: String, failures: u32 },
     #[error("model {model} is being registered by VM {vm}")]
     Registering { model: ModelPath, vm: String },
     #[error("the template {template:?} of model {model} is not this hatchery's: {owner}")]
@@ -96,6 +100,8 @@ impl Refusal {
             Self::Flavor(_) => "unknown-flavor",
             Self::NoTemplate { .. } => "no-template",
             Self::Attempts { .. } => "attempts",
+            Self::Pause { .. } => "pause",
+            Self::TemplateFails { .. } => "template-fails",
             Self::Registering { .. } => "registering",
             Self::ForeignTemplate { .. } => "foreign-template",
             Self::RegisteringDisabled => "registering-disabled",
@@ -124,7 +130,9 @@ impl Refusal {
             | Self::Registering { .. }
             | Self::ForeignTemplate { .. }
             | Self::SpawnErrors { .. }
-            | Self::Attempts { .. } => Decided::Deferred,
+            | Self::Attempts { .. }
+            | Self::Pause { .. }
+            | Self::TemplateFails { .. } => Decided::Deferred,
             Self::BadId { .. }
             | Self::NoModelNamed
             | Self::BadMemory { .. }
@@ -175,11 +183,23 @@ impl Refusal {
             | Self::NoV2Token { .. }
             | Self::ModelsV1Disabled
             | Self::Attempts { .. }
+            | Self::Pause { .. }
+            | Self::TemplateFails { .. }
             | Self::Registering { .. }
             | Self::ForeignTemplate { .. }
             | Self::RegisteringDisabled => false,
         }
     }
+}
+
+fn template_fails(template: &str, failures: u32) -> String {
+    let times = match failures {
+        1 => "the last clone".to_owned(),
+        more => format!("{more} clones in a row"),
+    };
+    format!(
+        "{times} of template {template:?} failed: one job at a time tries, the others keep their attempts"
+    )
 }
 
 fn no_match(enabled: usize, nearest: Option<&Refusal>) -> String {

@@ -11,6 +11,7 @@ use roost_fleet::{
 };
 use roost_hatchery::annotation::HatcheryIdentities;
 use roost_hatchery::attempts::Attempts;
+use roost_hatchery::cold::ColdStarts;
 use roost_hatchery::job::{Job, ModelRequest};
 use roost_hatchery::model::{ModelAsCode, WorkerModel};
 use roost_hatchery::plan::{Candidate, Choice, Facts, Turn, turn};
@@ -62,6 +63,7 @@ fn pass(mirror: &Mirror, clock: &SimClock, jobs: &[Candidate], workers: u64) -> 
     let plan = AddressPlan::default();
     let mut ledger = Ledger::new(limits, plan, Holds::default());
     let mut attempts = Attempts::new(Some(5));
+    let mut cold = ColdStarts::default();
     let pool = PoolId::new("resgroup-1");
     let hold = |vm: &Vm| Holding {
         own: vm.owner().is_some_and(|owner| **owner == *"hv1"),
@@ -81,7 +83,7 @@ fn pass(mirror: &Mirror, clock: &SimClock, jobs: &[Candidate], workers: u64) -> 
     for (number, job) in jobs.iter().enumerate() {
         let name = format!("worker-{number}").into();
         if let Turn::Start { reservation, .. } =
-            turn(job, facts, &mut ledger, &mut attempts, &name, clock.now())
+            turn(job, facts, &mut ledger, &mut attempts, &mut cold, &name, clock.now())
         {
             granted.push(reservation);
         }

@@ -57,6 +57,15 @@ pub enum SpareModel {
     V2(String),
 }
 
+impl SpareModel {
+    pub fn template(&self) -> &str {
+        match self {
+            Self::V1(path) => &path.name,
+            Self::V2(template) => template,
+        }
+    }
+}
+
 impl fmt::Display for SpareModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -77,8 +77,7 @@ impl Levels {
             .failing
             .iter()
             .map(|(template, times)| ([("template", template.to_string())], u64::from(*times)));
-        let help =
-            "how often in a row a spare of a template could not be made; only while it fails";
+        let help = "how often in a row a VM, spare or for a job, could not be made of a template; only while it fails";
         family(encoder, "roost_hatchery_template_failures", help, failing)
     }
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use roost_cds::JobId;
 use roost_cds::v2::VsphereSpec;
 use roost_clock::{Clock as _, SimClock};
-use roost_fleet::{Holds, LedgerGate, Mirror, Power, VmId, Wrote};
+use roost_fleet::{Decided, Holds, Mirror, Power, VmId, Wrote};
 
 use super::*;
 use crate::annotation::HatcheryIdentities;
@@ -27,6 +27,7 @@ struct Table {
     clock: Arc<SimClock>,
     ledger: Ledger,
     attempts: Attempts,
+    cold: ColdStarts,
     spares: Vec<Spare>,
     drawn: u32,
 }
@@ -41,6 +42,7 @@ impl Table {
         Self {
             ledger: Ledger::new(config.ledger_limits(), config.addresses.clone(), Holds::default()),
             attempts: Attempts::new(config.counts.max_attempts),
+            cold: ColdStarts::default(),
             spares: Vec::new(),
             drawn: 0,
             config,
@@ -71,7 +73,8 @@ impl Table {
         };
         self.drawn += 1;
         let name = format!("worker-{}", self.drawn).into();
-        turn(candidate, facts, &mut self.ledger, &mut self.attempts, &name, self.clock.now())
+        let (ledger, attempts, cold) = (&mut self.ledger, &mut self.attempts, &mut self.cold);
+        turn(candidate, facts, ledger, attempts, cold, &name, self.clock.now())
     }
 
     fn bound_by(&mut self, candidate: &Candidate) -> LedgerGate {
@@ -167,9 +170,29 @@ async fn with_only_provisioned_a_job_waits_for_a_spare() {
 async fn one_job_never_gets_two_machines() {
     let mut table = Table::new("", "");
     let first = table.starts(&job(1, "debian12", None));
-    assert_eq!(table.bound_by(&job(1, "debian12", None)), LedgerGate::Request);
+    let again = job(1, "debian12", None);
+    table.attempts.forget(&again.job.id);
+    assert_eq!(table.bound_by(&again), LedgerGate::Request);
     drop(first);
     drop(table.starts(&job(1, "debian12", None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_template_that_fails_one_job_tries_and_a_spare_is_claimed_all_the_same() {
+    let mut table = Table::new("", "");
+    let (template, begun) = (Arc::from("debian12"), table.clock.now());
+    table.cold.failed(&template, begun, begun);
+    let tries = table.starts(&job(1, "debian12", None));
+    let Turn::Later { why, until } = table.turn(&job(2, "debian12", None)) else { panic!() };
+    assert_eq!((why.reason(), why.decided()), ("template-fails", Decided::Deferred));
+    assert_eq!(until, later(begun, Duration::from_mins(3)));
+    assert_eq!(table.attempts.len(), 1, "the second keeps its attempts");
+    table.spare("vm-77");
+    let claims = table.starts(&job(2, "debian12", None));
+    assert!(claims.spare().is_some());
+    tokio::time::advance(Duration::from_mins(3)).await;
+    assert!(table.starts(&job(3, "debian12", None)).spare().is_none(), "nothing was found out");
+    drop(tries);
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,11 +206,16 @@ async fn a_job_has_had_enough_at_its_sixth_sight_and_is_tried_again_after_an_hou
         };
         assert_eq!(counted, attempt);
         reservation.release();
+        let next = table.turn(&job(1, "debian12", None));
+        let is_pausing =
+            matches!(next, Turn::Later { why: Refusal::Pause { made }, .. } if made == attempt);
+        assert!(is_pausing || attempt == 5, "{next:?}");
+        tokio::time::advance(Duration::from_mins(5)).await;
     }
     let Turn::Exhausted(exhausted) = table.turn(&job(1, "debian12", None)) else { panic!() };
     assert_eq!(exhausted.made, 5);
-    assert_eq!(exhausted.until, later(table.clock.now(), Duration::from_hours(1)));
-    tokio::time::advance(Duration::from_hours(1)).await;
+    assert_eq!(exhausted.until, later(table.clock.now(), Duration::from_mins(35)));
+    tokio::time::advance(Duration::from_mins(35)).await;
     drop(table.starts(&job(1, "debian12", None)));
 }
 

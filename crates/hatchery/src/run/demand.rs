@@ -244,7 +244,11 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
     let mut guard = nest.desk();
     let snapshot = nest.mirror.snapshot();
     let desk = &mut *guard;
-    let turns = desk.jobs.turns(now);
+    let mut turns = desk.jobs.turns(now);
+    if desk.cold.failing().next().is_some() {
+        // Whoever finds out loses an attempt: let it be one that has lost fewest.
+        turns.sort_by_key(|candidate| desk.attempts.made(&candidate.job.id));
+    }
     if turns.is_empty() {
         return (orders, AT_LEAST);
     }
@@ -280,8 +284,8 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
             }
         }
         let Some(worker) = name.clone() else { break };
-        let Desk { ledger, attempts, .. } = desk;
-        match turn(&candidate, facts, ledger, attempts, &worker, now) {
+        let Desk { ledger, attempts, cold, .. } = desk;
+        match turn(&candidate, facts, ledger, attempts, cold, &worker, now) {
             Turn::Start { wanted, reservation, attempt } => {
                 name = None;
                 let served = Served {
@@ -305,7 +309,12 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
             other => told.push((id, other)),
         }
     }
-    let put_off = desk.jobs.next_time(now).map_or(AT_LEAST, |at| elapsed(now, at));
+    let later = told.iter().filter_map(|(_, turn)| match turn {
+        Turn::Later { until, .. } => Some(*until),
+        _ => None,
+    });
+    let next = later.chain(desk.jobs.next_time(now)).min();
+    let put_off = next.map_or(AT_LEAST, |at| elapsed(now, at));
     for (id, turn) in &told {
         if let Turn::Exhausted(_) = turn
             && matches!(id, JobId::V1(_))
@@ -352,6 +361,12 @@ fn tell(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId, turn: Turn) {
         Turn::NoRoom(refusal) => {
             let label = refusal.bound_by.as_str();
             note(nest, id, Draft::from(&refusal), label);
+        }
+        Turn::Later { why, until } => {
+            let draft = Draft::new(subject(id), why.decided(), why.to_string())
+                .gates(vec![why.gate()])
+                .next_look(NextLook::At(until));
+            note(nest, id, draft, why.reason());
         }
         Turn::Exhausted(exhausted) => {
             let refusal = Refusal::from(exhausted);

@@ -10,6 +10,7 @@ use super::holding::{Beside, holding};
 use super::jobs::Jobs;
 use super::workers::WorkerLists;
 use crate::attempts::Attempts;
+use crate::cold::ColdStarts;
 use crate::config::{Config, Lifetimes, SpareKind};
 use crate::spares::Backoffs;
 
@@ -21,6 +22,7 @@ const NAMES: usize = 4_096;
 pub(crate) struct Desk {
     pub(crate) ledger: Ledger,
     pub(crate) attempts: Attempts,
+    pub(crate) cold: ColdStarts,
     pub(crate) backoffs: Backoffs,
     pub(crate) jobs: Jobs,
     /// Spares that are being cloned, by the name that they will have.
@@ -42,6 +44,7 @@ impl Desk {
                 roost_fleet::Holds::default(),
             ),
             attempts: Attempts::new(config.counts.max_attempts),
+            cold: ColdStarts::default(),
             backoffs: Backoffs::default(),
             jobs: Jobs::default(),
             making: BTreeMap::new(),

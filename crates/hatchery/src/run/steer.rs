@@ -204,7 +204,12 @@ impl Helm {
             self.record(who, &format!("refilling: {what} is not known"));
             return Err(NotDone::Unknown { what });
         };
-        self.nest.desk().backoffs.succeeded(&pool.kind.model);
+        {
+            let mut desk = self.nest.desk();
+            desk.backoffs.succeeded(&pool.kind.model);
+            desk.cold.succeeded(pool.kind.model.template());
+        }
+        self.nest.signals.plan.notify_one();
         self.nest.signals.spares.notify_one();
         Ok(self.record(who, &format!("pool {model} is looked at now")))
     }

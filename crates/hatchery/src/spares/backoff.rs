@@ -33,6 +33,14 @@ impl Backoffs {
         failing.until
     }
 
+    /// Something else than the template was in the way: it rests for a while, and nothing is held against it.
+    pub fn interrupted(&mut self, model: &SpareModel, now: Timestamp) -> Timestamp {
+        let times = self.failing.get(model).map_or(0, |failing| failing.times);
+        let until = later(now, FIRST);
+        self.failing.insert(model.clone(), Failing { times, until });
+        until
+    }
+
     pub fn succeeded(&mut self, model: &SpareModel) {
         self.failing.remove(model);
     }
@@ -45,7 +53,8 @@ impl Backoffs {
 
     /// Those that failed and have not succeeded since, with how often in a row.
     pub fn failing(&self) -> impl Iterator<Item = (&SpareModel, u32)> {
-        self.failing.iter().map(|(model, failing)| (model, failing.times))
+        let failing = self.failing.iter().filter(|(_, failing)| failing.times > 0);
+        failing.map(|(model, failing)| (model, failing.times))
     }
 
     /// Forgets templates that no pool asks for any more.

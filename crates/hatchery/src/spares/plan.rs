@@ -80,6 +80,7 @@ impl fmt::Display for Waiting {
             Self::Held(hold) => hold.fmt(f),
             Self::Backoff { until, failures } => {
                 match failures {
+                    0 => f.write_str("was interrupted")?,
                     1 => f.write_str("failed once")?,
                     _ => write!(f, "failed {failures} times in a row")?,
                 }

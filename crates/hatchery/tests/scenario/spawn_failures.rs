@@ -22,6 +22,10 @@ async fn wait_for_failure(lab: &Lab, job: &JobId) -> String {
     failures(lab, job).remove(0)
 }
 
+fn is_template_failing(lab: &Lab) -> bool {
+    lab.service.metrics().contains("roost_hatchery_template_failures{")
+}
+
 fn well() -> GuestBehaviour {
     let credentials = roost_vcenter_sim::Credentials {
         user: "cds".into(),
@@ -100,6 +104,54 @@ async fn a_clone_that_fails_costs_its_job_one_release_and_nothing_else() {
     lab.wait_for(&job, JobStatus::Success).await;
     assert_eq!(lab.cds.job(&job).unwrap().releases(), ["hv1"]);
     lab.wait_until_clean(0).await;
+}
+
+/// CDS fails a V2 job at its fifth release. A datastore that is full for an hour must not cost a whole queue its jobs.
+#[tokio::test(start_paused = true)]
+async fn behind_a_full_datastore_one_job_at_a_time_finds_out_and_none_is_lost() {
+    let lab = Lab::new().await;
+    let full = Action::fail_task("NoDiskSpace", "the datastore is full");
+    let rule = lab.vcenter.faults().add(Rule::new("CloneVM_Task", full));
+    let jobs = lab.jobs(8);
+    sleep(mins(40)).await;
+    let releases: Vec<usize> =
+        jobs.iter().map(|job| lab.cds.job(job).unwrap().releases().len()).collect();
+    assert!(releases.iter().all(|number| *number < 5), "{releases:?}");
+    let reasons: Vec<_> = jobs.iter().filter_map(|job| lab.bound_by(job)).collect();
+    assert!(reasons.contains(&"template-fails"), "{reasons:?}");
+    assert!(is_template_failing(&lab), "it can be seen");
+
+    assert!(lab.vcenter.faults().remove(rule));
+    lab.wait_for_all(&jobs, JobStatus::Success).await;
+    assert!(!is_template_failing(&lab));
+    lab.wait_until_clean(0).await;
+}
+
+/// What fails fast is not tried five times before somebody can look.
+#[tokio::test(start_paused = true)]
+async fn between_two_attempts_of_a_job_there_is_a_pause_that_grows() {
+    let lab = Lab::new().await;
+    let full = Action::fail_task("NoDiskSpace", "the datastore is full");
+    lab.vcenter.faults().add(Rule::new("CloneVM_Task", full));
+    let job = lab.job();
+    let mut seen = Vec::new();
+    for number in 1..=3 {
+        let what = format!("attempt {number}");
+        wait_until(&what, mins(10), || failures(&lab, &job).len() >= number).await;
+        seen.push(Instant::now());
+    }
+    assert!(seen[1] - seen[0] >= secs(25) && seen[2] - seen[1] >= secs(55), "{seen:?}");
+}
+
+/// A vCenter that goes away is not held against the template that was being cloned.
+#[tokio::test(start_paused = true)]
+async fn a_lost_link_is_no_fault_of_the_template() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 2)).await;
+    wait_until("a spare is being made", mins(5), || lab.calls_of("CloneVM_Task") > 0).await;
+    lab.vcenter.restart(Outage { lasts: mins(2), ..Outage::default() });
+    sleep(mins(3)).await;
+    assert!(!is_template_failing(&lab));
+    lab.wait_for_spares(2).await;
 }
 
 /// At most one launch for each VM, whatever is lost.

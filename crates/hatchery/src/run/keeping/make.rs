@@ -156,12 +156,13 @@ fn ready(nest: &Nest, kind: &SpareKind, vm: &VmId, verdict: Decided, words: Stri
 }
 
 fn failed(nest: &Nest, kind: &SpareKind, error: &StepError) {
-    let now = nest.now();
+    let (now, is_of_link) = (nest.now(), nest.is_of_link(error));
     let until = {
         let mut desk = nest.desk();
         // Those that were made at the same time fail together, and together are one failure.
         match desk.backoffs.blocked(&kind.model, now) {
             Some((until, _)) => until,
+            None if is_of_link => desk.backoffs.interrupted(&kind.model, now),
             None => desk.backoffs.failed(&kind.model, now),
         }
     };

@@ -135,6 +135,23 @@ impl StepError {
         }
     }
 
+    /// Whether the way to the vCenter was in trouble, and not what was asked of it.
+    pub(crate) fn is_of_link(&self) -> bool {
+        let lost = |remedy| matches!(remedy, Remedy::Retry | Remedy::Relogin);
+        match self {
+            Self::Vm { source, .. } => source.fault().is_none() && lost(source.remedy()),
+            Self::Guest { source, .. } => source.fault().is_none() && lost(source.remedy()),
+            Self::NotMade(why) => why.is_of_link(),
+            Self::Overdue { .. }
+            | Self::Claim { .. }
+            | Self::PoweredOff { .. }
+            | Self::Gone { .. }
+            | Self::Changed { .. }
+            | Self::Foreign { .. }
+            | Self::Exit { .. } => false,
+        }
+    }
+
     /// Whether the same may succeed when it is tried again soon.
     pub(crate) fn may_pass(&self) -> bool {
         match self {

@@ -28,6 +28,11 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 impl Nest {
+    /// Whether something failed because the vCenter could not be reached, or just came back. What it was made of is not to blame then.
+    pub(crate) fn is_of_link(&self, error: &StepError) -> bool {
+        error.is_of_link() || self.mirror.freshness().trouble.is_some()
+    }
+
     /// Does `work` as a phase of a machine, within the phase's deadline.
     async fn phase<T>(
         &self,

@@ -6,6 +6,7 @@ use roost_fleet::Snapshot;
 
 use super::super::nest::Nest;
 use super::status::is_deaf;
+use crate::config::SpareModel;
 use crate::metrics::{Levels, Links};
 
 impl Nest {
@@ -13,7 +14,13 @@ impl Nest {
         let links = self.links(snapshot, now);
         let mut desk = self.desk();
         let failing = desk.backoffs.failing().map(|(model, times)| (model.clone(), times));
-        let failing = failing.collect();
+        let mut failing: Vec<(SpareModel, u32)> = failing.collect();
+        for (template, times) in desk.cold.failing() {
+            match failing.iter_mut().find(|(model, _)| model.template() == &**template) {
+                Some((_, before)) => *before = (*before).max(times),
+                None => failing.push((SpareModel::V2(template.to_string()), times)),
+            }
+        }
         Levels {
             links,
             taken: desk.ledger.taken(now),

@@ -100,8 +100,16 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
     tell::of_start(nest, tasks, &new);
     let (start, expected) = (source.start(), source.expected_address(&reservation));
     let work = match source.make(nest, &new, &mut reservation).await {
-        Ok(work) => work,
+        Ok(work) => {
+            if start == Start::Cold {
+                nest.desk().cold.succeeded(&template.name);
+            }
+            work
+        }
         Err(Stillborn { error, left, is_untouched }) => {
+            if start == Start::Cold && !nest.is_of_link(&error) {
+                nest.desk().cold.failed(&template.name, new.begun, nest.now());
+            }
             // A VM that was left behind, or may come yet, keeps what was promised to it.
             if planted::is(Bug::KeepsPromises) {
                 std::mem::forget(reservation);
