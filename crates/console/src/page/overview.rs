@@ -26,7 +26,7 @@ const NAMES: usize = 12;
 
 pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
     let jobs = source.jobs();
-    let oldest = jobs.iter().find(waits_for_us);
+    let oldest = jobs.iter().find(|job| waits_for_us(job));
     let steering = source.steering();
     Ok(vec![
         Block::whole("headline", Headline::new(seen, oldest, &jobs).render()?),
@@ -41,7 +41,7 @@ pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>,
 }
 
 /// One that was refused waits for a person, and one that was skipped for somebody else.
-fn waits_for_us(job: &&JobView) -> bool {
+fn waits_for_us(job: &JobView) -> bool {
     let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
     job.state == JobState::Waiting && !matches!(last, Some("refused" | "skipped"))
 }
@@ -140,7 +140,7 @@ impl<'a> Headline<'a> {
                 project: job.project.as_deref().map(Name),
                 since: job.queued.map(When::ago),
             }),
-            binding: binding(jobs.iter().filter(waits_for_us)),
+            binding: binding(jobs.iter().filter(|job| waits_for_us(job))),
             what_binds: seen.what_binds.as_deref().map(Words),
             is_idle: seen.queue.waiting == 0,
         }

@@ -50,7 +50,7 @@ async fn lab(clients: Option<&Authority>, token: Option<&str>) -> Lab {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let servers = authority("servers");
     let (chain, key) = signed(&servers, "roost", ExtendedKeyUsagePurpose::ServerAuth);
-    let client_ca = clients.map(|clients| clients.pem());
+    let client_ca = clients.map(Authority::pem);
     let client_ca = client_ca.as_deref().map(str::as_bytes);
     let tls = Tls::from_pem(chain.as_bytes(), key.as_bytes(), client_ca).unwrap();
     let settings = Settings { token: token.map(Into::into), tls: Some(tls), ..Settings::default() };
