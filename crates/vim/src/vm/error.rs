@@ -89,6 +89,8 @@ pub enum VmError {
     Customization { target: String, source: CustomizationError },
     #[error("{step} {target}: the server said that it is done and named no object")]
     NoResult { step: Step, target: String },
+    #[error("{step} {target}: refused, after an earlier attempt that may still come true")]
+    Unsettled { step: Step, target: String, source: Box<VmError> },
 }
 
 impl VmError {
@@ -102,6 +104,7 @@ impl VmError {
             Self::Call { source, .. } => source.remedy(),
             Self::Task { source, .. } => source.remedy(),
             Self::Wait { source, .. } => source.remedy(),
+            Self::Unsettled { source, .. } => source.remedy(),
             Self::NameTaken { .. }
             | Self::CloneSpec { .. }
             | Self::Devices { .. }
@@ -120,7 +123,7 @@ impl VmError {
                 | TaskError::Call { .. } => true,
                 TaskError::Failed { .. } => false,
             },
-            Self::Wait { .. } | Self::NoResult { .. } => true,
+            Self::Wait { .. } | Self::NoResult { .. } | Self::Unsettled { .. } => true,
             Self::NameTaken { .. }
             | Self::CloneSpec { .. }
             | Self::Devices { .. }
@@ -135,6 +138,7 @@ impl Faulted for VmError {
             Self::Call { source, .. } => source.fault(),
             Self::Task { source, .. } => source.fault(),
             Self::Wait { source, .. } => source.fault(),
+            Self::Unsettled { source, .. } => source.fault(),
             Self::NameTaken { .. }
             | Self::CloneSpec { .. }
             | Self::Devices { .. }

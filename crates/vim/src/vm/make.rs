@@ -142,6 +142,28 @@ impl Client {
         call: &M,
         is_ours: impl Fn(&Namesake) -> bool,
     ) -> Result<Made, VmError> {
+        let mut may_come = false;
+        let made = self.make_patiently(step, folder, name, call, is_ours, &mut may_come).await;
+        made.map_err(|error| {
+            // That the last attempt was refused says nothing of the one before it.
+            if may_come && !error.outcome_unknown() && !matches!(error, VmError::NameTaken { .. }) {
+                VmError::Unsettled { step, target: name.to_owned(), source: Box::new(error) }
+            } else {
+                error
+            }
+        })
+    }
+
+    /// `may_come` is set by the first attempt of which nobody knows what came.
+    async fn make_patiently<M: Method<Output = MoRef>>(
+        &self,
+        step: Step,
+        folder: &MoRef,
+        name: &str,
+        call: &M,
+        is_ours: impl Fn(&Namesake) -> bool,
+        may_come: &mut bool,
+    ) -> Result<Made, VmError> {
         let (mut patience, mut waits) = (Patience::default(), 0);
         let deadline = Instant::now() + self.deadline(CallClass::TaskWait);
         loop {
@@ -158,6 +180,7 @@ impl Client {
             if !is_taken && !error.outcome_unknown() && !patience.is_for(&error) {
                 return Err(error);
             }
+            *may_come |= is_taken || error.outcome_unknown();
             tracing::warn!(
                 name,
                 error = &error as &dyn Error,

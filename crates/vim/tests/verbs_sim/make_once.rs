@@ -1,8 +1,8 @@
 //! One request has at most one VM, whatever happens to its replies.
 
-use roost_vcenter_sim::{Action, Outage, Rule};
+use roost_vcenter_sim::{Action, Outage, Rule, When};
 use roost_vim::wire::MoRef;
-use roost_vim::{CreateVm, Made, Namesake, NewDisk, PowerChange, Remedy, VmError};
+use roost_vim::{CreateVm, Faulted as _, Made, Namesake, NewDisk, PowerChange, Remedy, VmError};
 use std::time::Duration;
 
 use crate::lab::Lab;
@@ -34,6 +34,26 @@ async fn a_clone_whose_reply_was_lost_is_found_and_not_made_twice() {
         assert_eq!(vms_named(&lab, "worker-1").await, std::slice::from_ref(&vm), "{action:?}");
         assert_eq!(lab.annotation(&vm).await, "request of worker-1");
     }
+}
+
+/// The answer of the first attempt was lost and its VM came later; meanwhile the second was refused, the caller took that for the outcome, and gave the
+/// address of the VM to another one.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_an_answer_that_was_lost_does_not_say_that_nothing_was_made() {
+    let lab = Lab::start().await;
+    let (template, request) = (lab.template().await, lab.clone_request("worker-1").await);
+    lab.rule(Rule::new("CloneVM_Task", Action::CutAfter).when(When::Nth(1)));
+    lab.rule(Rule::new("CloneVM_Task", Action::fault("RuntimeFault", "no")).when(When::Nth(2)));
+    let error = lab.client.clone_or_adopt(&template, &request, ours).await.unwrap_err();
+    assert!(error.outcome_unknown(), "{error:?}");
+    assert!(error.is_fault("RuntimeFault"), "{error:?}");
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(vms_named(&lab, "worker-1").await.len(), 1);
+    // With nothing before it, a refusal is one.
+    let request = lab.clone_request("worker-2").await;
+    lab.rule(Rule::new("CloneVM_Task", Action::fault("RuntimeFault", "no")).once());
+    let error = lab.client.clone_or_adopt(&template, &request, ours).await.unwrap_err();
+    assert!(!error.outcome_unknown(), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
