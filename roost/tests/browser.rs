@@ -78,6 +78,7 @@ async fn chromium() -> Option<Chromium> {
 const LIVE: &str = "return document.querySelector('#live').textContent === 'live'";
 const FITS: &str =
     "return document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+const BUSY: &str = "return document.querySelector('#b-headline .says').textContent.includes('What binds right now')";
 /// Where the keyboard is.
 const HERE: &str = "const it = document.activeElement; return it.id || it.className || it.tagName";
 
@@ -114,6 +115,10 @@ async fn overview_moves(demo: &Demo, browser: &Browser) {
              return words(page) === words(document); })",
         )
         .await;
+    if is_for_the_documents() {
+        // A picture of a queue that waits for something says more.
+        browser.until(BUSY).await;
+    }
     browser.picture("overview.png").await;
     browser.look(Look::DESK.dark()).await;
     browser.picture("overview-dark.png").await;
@@ -397,8 +402,12 @@ impl Source for Hostile {
 }
 
 /// Where the README finds its pictures; written only when asked.
+fn is_for_the_documents() -> bool {
+    std::env::var_os("ROOST_WRITE_DOCS").is_some()
+}
+
 fn keep_picture(name: &str, png: &str) {
-    if std::env::var_os("ROOST_WRITE_DOCS").is_some() {
+    if is_for_the_documents() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");
         std::fs::create_dir_all(&folder).unwrap();
         let bytes = base64::engine::general_purpose::STANDARD.decode(png).unwrap();

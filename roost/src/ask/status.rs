@@ -109,9 +109,8 @@ fn gauge(gauge: GaugeView, unit: impl Fn(u64) -> String) -> String {
 
 fn addresses_left(addresses: &AddressesView) -> String {
     let AddressesView { total, free, used, reserved, quarantined, forecast } = addresses;
-    let mut words = format!(
-        "{free} free of {total} ({used} used, {reserved} reserved, {quarantined} in quarantine)"
-    );
+    let mut words =
+        format!("{free} free of {total} ({used} used, {reserved} reserved, {quarantined} resting)");
     if let Some(forecast) = forecast {
         words.push_str("; ");
         words.push_str(forecast);

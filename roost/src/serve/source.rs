@@ -186,7 +186,7 @@ impl Source for HatcherySource {
                 used: seen.used,
                 reserved: seen.reserved,
                 quarantined: seen.resting,
-                forecast: seen.forecast.map(|forecast| forecast.to_string()),
+                forecast: seen.forecast.map(|forecast| forecast.outlook()),
             }),
             deletions: DeletionsView {
                 frozen: seen.deletions.frozen.map(|freeze| freeze.to_string()),

@@ -58,15 +58,22 @@ pub enum ComesFreeBy {
     Unknown,
 }
 
+impl Forecast {
+    /// When the next one comes free, without the counts.
+    pub fn outlook(&self) -> String {
+        match (self.next_free, self.by) {
+            (Some(at), ComesFreeBy::Rest) => format!("the next one has rested by {at:.0}"),
+            (Some(at), _) => format!("the next one is expected by {at:.0}"),
+            (None, _) => "nothing says when one comes free".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Forecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let AddressCounts { total, used, promised, resting, .. } = self.counts;
-        write!(f, "{used} of {total} used, {promised} promised, {resting} resting")?;
-        match (self.next_free, self.by) {
-            (Some(at), ComesFreeBy::Rest) => write!(f, "; the next one has rested by {at:.0}"),
-            (Some(at), _) => write!(f, "; the next one is expected by {at:.0}"),
-            (None, _) => f.write_str("; nothing says when one comes free"),
-        }
+        write!(f, "{used} of {total} used, {promised} promised, {resting} resting; ")?;
+        f.write_str(&self.outlook())
     }
 }
 

@@ -114,7 +114,11 @@ impl Nest {
     }
 
     fn with_verdict(&self, mut job: Job) -> Job {
-        job.verdict = self.journal.latest(&subject(&job.id));
+        // What held up a job that is on its way does so no more.
+        let is_over = |decided: &Decision| {
+            job.state == JobState::Starting && decided.verdict == Decided::Deferred
+        };
+        job.verdict = self.journal.latest(&subject(&job.id)).filter(|decided| !is_over(decided));
         let started = job.verdict.as_deref().and_then(started);
         job.waited_secs = job.queued.and_then(|queued| match (job.state, started) {
             (JobState::Waiting | JobState::Starting, _) => {
