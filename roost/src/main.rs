@@ -22,9 +22,13 @@ mod top;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use roost_hatchery::run::StartError;
 
 use crate::chain::Chain;
 use crate::cli::{Args, Command, ConfigAction, Simulator};
+
+/// A service manager must not try this again and again: the account would be locked. `deploy/systemd/roost.service` names it.
+const LOGIN_REFUSED: u8 = 77;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -40,7 +44,10 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             eprintln!("roost: {}", Chain(&error));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(StartError::LoginRefused { .. }) => ExitCode::from(LOGIN_REFUSED),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -85,6 +85,11 @@ pub enum StartError {
     VcenterAddress { source: AddressError },
     #[error("connecting to the vCenter")]
     Vcenter { source: roost_vim::CallError },
+    /// Trying again does not help and may lock the account.
+    #[error(
+        "the vCenter refuses the login of {user}: check hatchery.vsphere.user, with its domain, and its password"
+    )]
+    LoginRefused { user: String },
     #[error("finding where VMs go")]
     Site { source: SiteError },
     #[error("the vCenter's guest operations")]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
 use roost_fleet::{Journal, Mirror, PhaseDeadlines, PoolId, Timelines};
-use roost_vim::Remedy;
 use roost_vim::wire::MoRef;
+use roost_vim::{CallError, Remedy};
 use tokio::sync::{Semaphore, SetOnce, watch};
 use tokio::time::{Instant, sleep};
 use url::Url;
@@ -152,7 +152,8 @@ pub fn cds_settings(
     })
 }
 
-/// A server that is away is waited for; one that refuses us is not.
+/// A server that is away is waited for; one that refuses us is not: every further login with a wrong password is one more towards a locked
+/// account.
 async fn connect(
     settings: roost_vim::Settings,
     transport: Arc<dyn roost_vim::Transport>,
@@ -164,6 +165,9 @@ async fn connect(
             roost_vim::Client::connect(settings.clone(), Arc::clone(&transport), Arc::clone(clock));
         match connecting.await {
             Ok(client) => return Ok(client),
+            Err(CallError::LoginPaused { user, .. } | CallError::BadCredentials { user, .. }) => {
+                return Err(StartError::LoginRefused { user });
+            }
             Err(error) if error.remedy() != Remedy::GiveUp && Instant::now() + PAUSE < deadline => {
                 tracing::warn!("the vCenter is asked again in {PAUSE:?}: {}", Chain(&error));
                 sleep(PAUSE).await;
