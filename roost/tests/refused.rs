@@ -1,5 +1,4 @@
 //! A vCenter that does not let the service in.
-#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 mod wire;
 
