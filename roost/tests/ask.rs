@@ -2,131 +2,53 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod stand_in;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use roost_console::views::{
-    CapacityView, DecisionQuery, DecisionView, DeletionsView, Health, JobDetail, JobState, JobView,
-    LinkView, MonitoringView, Overview, PoolView, Protocol, QueueView, SubjectKind, VersionView,
-    VmDetail, VmView,
-};
-use roost_console::{Feed, Settings, Source, Subscription, serve};
+use roost_console::views::{DecisionView, JobState, JobView, Protocol, SubjectKind};
+use roost_console::{Settings, serve};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
+use self::stand_in::{NOW, StandIn};
 
 /// A service with one job.
-#[derive(Debug, Default)]
-struct OneJob(Feed);
-
-impl Source for OneJob {
-    fn status(&self) -> MonitoringView {
-        MonitoringView { now: NOW, lines: Vec::new() }
-    }
-
-    fn version(&self) -> VersionView {
-        VersionView::default()
-    }
-
-    fn workers(&self) -> Value {
-        Value::Null
-    }
-
-    fn metrics(&self) -> String {
-        String::new()
-    }
-
-    fn metrics_described(&self) -> Value {
-        Value::Null
-    }
-
-    fn liveness(&self) -> Health {
-        Health::default()
-    }
-
-    fn readiness(&self) -> Health {
-        Health::default()
-    }
-
-    fn overview(&self) -> Overview {
-        Overview {
-            service: "nest".into(),
-            version: "0.1.0".into(),
-            now: NOW,
-            started: NOW,
-            ready: true,
-            what_binds: None,
-            queue: QueueView::default(),
-            workers: Vec::new(),
-            pools: Vec::new(),
-            capacity: CapacityView::default(),
-            addresses: None,
-            deletions: DeletionsView::default(),
-            link: LinkView::default(),
-            recent: Vec::new(),
-        }
-    }
-
-    fn jobs(&self) -> Vec<JobView> {
-        self.job("42").into_iter().map(|detail| detail.job).collect()
-    }
-
-    fn job(&self, id: &str) -> Option<JobDetail> {
-        let job = JobView {
-            id: "42".into(),
-            protocol: Protocol::V1,
-            project: None,
-            workflow: None,
-            state: JobState::Waiting,
-            queued: None,
-            waited_secs: Some(61),
-            model: None,
-            flavor: None,
-            vm: None,
-            verdict: None,
-        };
-        let decisions = self.decisions(&DecisionQuery::default());
-        (id == "42").then_some(JobDetail { job, decisions, vm: None })
-    }
-
-    fn vms(&self) -> Vec<VmView> {
-        Vec::new()
-    }
-
-    fn vm(&self, _: &str) -> Option<VmDetail> {
-        None
-    }
-
-    fn pools(&self) -> Vec<PoolView> {
-        Vec::new()
-    }
-
-    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
-        let decision = DecisionView {
-            seq: 7,
-            at: NOW,
-            subject_kind: SubjectKind::Job,
-            subject: "42".into(),
-            subject_name: None,
-            verdict: "deferred".into(),
-            reason: "all workers are there".into(),
-            bound_by: Some("workers".into()),
-            gates: Vec::new(),
-            next_look: Some("when something changes".into()),
-            vm: None,
-            times: 1,
-            since: NOW,
-        };
-        let wanted = query.verdict.as_deref().is_none_or(|verdict| verdict == "deferred");
-        wanted.then_some(decision).into_iter().collect()
-    }
-
-    fn subscribe(&self) -> Subscription {
-        self.0.subscribe()
-    }
+fn one_job() -> StandIn {
+    let job = JobView {
+        id: "42".into(),
+        protocol: Protocol::V1,
+        project: None,
+        workflow: None,
+        state: JobState::Waiting,
+        queued: None,
+        waited_secs: Some(61),
+        model: None,
+        flavor: None,
+        vm: None,
+        verdict: None,
+    };
+    let decision = DecisionView {
+        seq: 7,
+        at: NOW,
+        subject_kind: SubjectKind::Job,
+        subject: "42".into(),
+        subject_name: None,
+        verdict: "deferred".into(),
+        reason: "all workers are there".into(),
+        bound_by: Some("workers".into()),
+        gates: Vec::new(),
+        next_look: Some("when something changes".into()),
+        vm: None,
+        times: 1,
+        since: NOW,
+    };
+    let mut shown = StandIn::empty("nest");
+    shown.jobs.push(job);
+    shown.decisions.push(decision);
+    shown
 }
 
 /// Where it is.
@@ -134,7 +56,7 @@ async fn service() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let settings = Settings { token: Some("s3cret".into()), ..Settings::default() };
-    tokio::spawn(serve(listener, Arc::new(OneJob::default()), settings, std::future::pending()));
+    tokio::spawn(serve(listener, Arc::new(one_job()), settings, std::future::pending()));
     url
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod stand_in;
 mod webdriver;
 
 use std::io::{BufRead as _, BufReader};
@@ -11,16 +12,12 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use base64::Engine as _;
-use jiff::Timestamp;
-use roost_console::views::{
-    CapacityView, DecisionQuery, DecisionView, DeletionsView, Health, JobDetail, JobView, LaneView,
-    LinkView, MonitoringView, Overview, PoolView, QueueView, VersionView, VmDetail, VmView,
-};
-use roost_console::{Feed, Settings, Source, Subscription};
+use roost_console::Settings;
 use roost_oracle::Chromium;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use self::stand_in::StandIn;
 use self::webdriver::{Browser, ENTER, ESCAPE, Look, TAB};
 
 /// The demo; it ends with this value.
@@ -294,11 +291,15 @@ async fn hostile_names_do_nothing_in_a_browser() {
     let Some(chromium) = chromium().await else { return };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let source: Arc<dyn Source> = Arc::new(Hostile::default());
-    let page = roost_console::serve(listener, source, Settings::default(), std::future::pending());
+    let mut shown = StandIn::hostile(NAMES[0], &NAMES);
+    shown.overview.version = NAMES[1].into();
+    let shown = Arc::new(shown);
+    let page = roost_console::serve(listener, shown, Settings::default(), std::future::pending());
     tokio::spawn(page);
     let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
-    for path in ["/", "/decisions?subject=%22%3E%3Cscript%3Ehacked%3D1%3C%2Fscript%3E"] {
+    for path in
+        ["/", "/jobs", "/vms", "/decisions?subject=%22%3E%3Cscript%3Ehacked%3D1%3C%2Fscript%3E"]
+    {
         browser.go(&format!("{url}{path}")).await;
         browser.until(LIVE).await;
         let seen = browser
@@ -327,79 +328,6 @@ const NAMES: [&str; 4] = [
     "x\u{202e}gnp.exe",
     "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggghhhhhhhhhh",
 ];
-
-/// A service whose VMs are called what nobody should call a VM.
-#[derive(Debug, Default)]
-struct Hostile(Feed);
-
-impl Source for Hostile {
-    fn status(&self) -> MonitoringView {
-        MonitoringView { now: Timestamp::UNIX_EPOCH, lines: Vec::new() }
-    }
-    fn version(&self) -> VersionView {
-        VersionView::default()
-    }
-    fn workers(&self) -> Value {
-        Value::Null
-    }
-    fn metrics(&self) -> String {
-        String::new()
-    }
-    fn metrics_described(&self) -> Value {
-        Value::Null
-    }
-    fn liveness(&self) -> Health {
-        Health::default()
-    }
-    fn readiness(&self) -> Health {
-        Health::default()
-    }
-    fn overview(&self) -> Overview {
-        let lane = LaneView {
-            phase: "booting".into(),
-            words: "booting".into(),
-            count: NAMES.len() as u64,
-            names: NAMES.map(str::to_owned).to_vec(),
-        };
-        Overview {
-            service: NAMES[0].into(),
-            version: NAMES[1].into(),
-            now: Timestamp::UNIX_EPOCH,
-            started: Timestamp::UNIX_EPOCH,
-            ready: true,
-            what_binds: Some(NAMES.join(" ")),
-            queue: QueueView::default(),
-            workers: vec![lane],
-            pools: Vec::new(),
-            capacity: CapacityView::default(),
-            addresses: None,
-            deletions: DeletionsView { frozen: Some(NAMES.join(" ")), last_minute: 0 },
-            link: LinkView { trouble: Some(NAMES.join(" ")), ..LinkView::default() },
-            recent: Vec::new(),
-        }
-    }
-    fn jobs(&self) -> Vec<JobView> {
-        Vec::new()
-    }
-    fn job(&self, _: &str) -> Option<JobDetail> {
-        None
-    }
-    fn vms(&self) -> Vec<VmView> {
-        Vec::new()
-    }
-    fn vm(&self, _: &str) -> Option<VmDetail> {
-        None
-    }
-    fn pools(&self) -> Vec<PoolView> {
-        Vec::new()
-    }
-    fn decisions(&self, _: &DecisionQuery) -> Vec<DecisionView> {
-        Vec::new()
-    }
-    fn subscribe(&self) -> Subscription {
-        self.0.subscribe()
-    }
-}
 
 /// Where the README finds its pictures; written only when asked.
 fn is_for_the_documents() -> bool {

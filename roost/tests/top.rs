@@ -15,9 +15,19 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use unicode_width::UnicodeWidthStr as _;
 
-use stand_in::{HOSTILE, StandIn};
+use stand_in::StandIn;
 use terminal::drive;
 use wire::{Process, Site, roost, until, within};
+
+/// They would clear the screen, set a title, ring, turn a line around or push columns aside.
+const HOSTILE: [&str; 6] = [
+    "\u{1b}[2J\u{1b}]0;owned\u{7}",
+    "\u{1b}c\u{1b}[?1049l\u{1b}[1;1Hpwned",
+    "a\r\nb\tc\u{8}\u{7f}\u{9b}31m",
+    "x\u{202e}gnp.exe\u{2066}",
+    "名前が長いワーカーの名前が長いワーカーの名前が長いワーカーの名前が長いワーカー",
+    "e\u{301}\u{301}\u{301}\u{200d}\u{feff}",
+];
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (120, 40);
@@ -107,7 +117,7 @@ async fn a_service_that_is_gone_is_said_to_be_and_found_again_when_it_is_back() 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
-    let service = StandIn::named("before");
+    let service = StandIn::hostile("before", &HOSTILE);
     let ended = async { drop(stopped.await) };
     let first = tokio::spawn(serve(listener, Arc::new(service), Settings::default(), ended));
     let marks = ["seen", "lost"].map(|name| site.file(name));
@@ -129,7 +139,7 @@ async fn a_service_that_is_gone_is_said_to_be_and_found_again_when_it_is_back() 
         first.await.unwrap();
         until("it is missed", within(60), async || marks[1].exists()).await;
         let again = TcpListener::bind(address).await.unwrap();
-        let service = Arc::new(StandIn::named("after"));
+        let service = Arc::new(StandIn::hostile("after", &HOSTILE));
         tokio::spawn(serve(again, service, Settings::default(), std::future::pending()));
     };
     let (session, ()) = tokio::join!(drive(&python, SMALL, &steps, &args, &[]), interrupting);
@@ -143,7 +153,7 @@ async fn hostile_names_do_nothing_to_a_terminal() {
     let Some(python) = python3() else { return };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let service = Arc::new(StandIn::named("plain"));
+    let service = Arc::new(StandIn::hostile("plain", &HOSTILE));
     tokio::spawn(serve(listener, service, Settings::default(), std::future::pending()));
     let mut steps = vec![json!({"until": "[3 decisions]"})];
     for list in ["1", "2", "3"] {
@@ -212,7 +222,7 @@ async fn run(args: &[&str], variables: &[(&str, &str)]) -> Output {
 async fn without_a_terminal_it_is_one_clear_line_or_one_frame_of_text() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let service = Arc::new(StandIn::named("plain"));
+    let service = Arc::new(StandIn::hostile("plain", &HOSTILE));
     tokio::spawn(serve(listener, service, Settings::default(), std::future::pending()));
     let refused = run(&["top", "--url", &url], &[]).await;
     let said = String::from_utf8(refused.stderr).unwrap();

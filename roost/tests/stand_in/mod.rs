@@ -1,4 +1,5 @@
-//! A service that has nothing but names that nobody should give to anything.
+//! A service that shows what it was given, and does nothing.
+#![allow(dead_code, reason = "each test uses what it needs")]
 
 use jiff::Timestamp;
 use roost_console::views::{
@@ -9,27 +10,73 @@ use roost_console::views::{
 use roost_console::{Feed, Source, Subscription};
 use serde_json::Value;
 
-const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
+pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
 
-/// They would clear the screen, set a title, ring, turn a line around or push columns aside.
-pub(crate) const HOSTILE: [&str; 6] = [
-    "\u{1b}[2J\u{1b}]0;owned\u{7}",
-    "\u{1b}c\u{1b}[?1049l\u{1b}[1;1Hpwned",
-    "a\r\nb\tc\u{8}\u{7f}\u{9b}31m",
-    "x\u{202e}gnp.exe\u{2066}",
-    "名前が長いワーカーの名前が長いワーカーの名前が長いワーカーの名前が長いワーカー",
-    "e\u{301}\u{301}\u{301}\u{200d}\u{feff}",
-];
-
-#[derive(Debug, Default)]
+/// What there is to see.
+#[derive(Debug)]
 pub(crate) struct StandIn {
-    name: &'static str,
+    pub(crate) overview: Overview,
+    pub(crate) jobs: Vec<JobView>,
+    pub(crate) vms: Vec<VmView>,
+    pub(crate) decisions: Vec<DecisionView>,
+    /// What each VM says of itself.
+    annotation: Option<String>,
     feed: Feed,
 }
 
 impl StandIn {
-    pub(crate) fn named(name: &'static str) -> Self {
-        Self { name, feed: Feed::default() }
+    /// Nothing at all.
+    pub(crate) fn empty(name: &str) -> Self {
+        let overview = Overview {
+            service: name.into(),
+            version: "0.1.0".into(),
+            now: NOW,
+            started: NOW,
+            ready: true,
+            what_binds: None,
+            queue: QueueView::default(),
+            workers: Vec::new(),
+            pools: Vec::new(),
+            capacity: CapacityView::default(),
+            addresses: None,
+            deletions: DeletionsView::default(),
+            link: LinkView::default(),
+            recent: Vec::new(),
+        };
+        let (jobs, vms, decisions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { overview, jobs, vms, decisions, annotation: None, feed: Feed::default() }
+    }
+
+    /// Everything is called by these names, which nobody should give to anything.
+    pub(crate) fn hostile(name: &str, names: &[&str]) -> Self {
+        let mut shown = Self::empty(name);
+        shown.jobs = names.iter().map(|name| job(name)).collect();
+        shown.vms = names.iter().map(|name| vm(name)).collect();
+        shown.decisions = names.iter().zip(1..).map(|(name, seq)| decision(seq, name)).collect();
+        shown.annotation = Some(names.join("\n"));
+        let overview = &mut shown.overview;
+        overview.what_binds = Some(names.concat());
+        overview.queue = QueueView { waiting: 6, oldest_waiting_secs: Some(61), starting: 0 };
+        overview.workers = vec![LaneView {
+            phase: "booting".into(),
+            words: names[0].into(),
+            count: names.len() as u64,
+            names: names.iter().map(ToString::to_string).collect(),
+        }];
+        overview.pools = vec![PoolView {
+            model: names[0].into(),
+            template: None,
+            flavor: Some(names[3].into()),
+            wanted: 3,
+            ready: 1,
+            coming: 1,
+            in_use: 0,
+            missing: 1,
+            waiting: Some(names[1].into()),
+        }];
+        overview.deletions = DeletionsView { frozen: Some(names.concat()), last_minute: 0 };
+        overview.link = LinkView { trouble: Some(names.concat()), ..LinkView::default() };
+        shown
     }
 }
 
@@ -121,65 +168,36 @@ impl Source for StandIn {
     }
 
     fn overview(&self) -> Overview {
-        let names: Vec<String> = HOSTILE.map(str::to_owned).to_vec();
-        Overview {
-            service: self.name.into(),
-            version: "0.1.0".into(),
-            now: NOW,
-            started: NOW,
-            ready: true,
-            what_binds: Some(HOSTILE.concat()),
-            queue: QueueView { waiting: 6, oldest_waiting_secs: Some(61), starting: 0 },
-            workers: vec![LaneView {
-                phase: "booting".into(),
-                words: HOSTILE[0].into(),
-                count: HOSTILE.len() as u64,
-                names,
-            }],
-            pools: self.pools(),
-            capacity: CapacityView::default(),
-            addresses: None,
-            deletions: DeletionsView { frozen: Some(HOSTILE.concat()), last_minute: 0 },
-            link: LinkView { trouble: Some(HOSTILE.concat()), ..LinkView::default() },
-            recent: Vec::new(),
-        }
+        self.overview.clone()
     }
 
     fn jobs(&self) -> Vec<JobView> {
-        HOSTILE.map(job).to_vec()
+        self.jobs.clone()
     }
 
     fn job(&self, id: &str) -> Option<JobDetail> {
-        let decisions = self.decisions(&DecisionQuery::default());
-        Some(JobDetail { job: job(id), decisions, vm: self.vm(id) })
+        let job = self.jobs.iter().find(|job| job.id == id)?.clone();
+        Some(JobDetail { job, decisions: self.decisions.clone(), vm: self.vm(id) })
     }
 
     fn vms(&self) -> Vec<VmView> {
-        HOSTILE.map(vm).to_vec()
+        self.vms.clone()
     }
 
     fn vm(&self, name: &str) -> Option<VmDetail> {
-        let decisions = self.decisions(&DecisionQuery::default());
-        let annotation = Some(HOSTILE.join("\n"));
-        Some(VmDetail { vm: vm(name), annotation, timeline: Vec::new(), decisions })
+        let vm = self.vms.iter().find(|vm| vm.name == name)?.clone();
+        let (annotation, decisions) = (self.annotation.clone(), self.decisions.clone());
+        Some(VmDetail { vm, annotation, timeline: Vec::new(), decisions })
     }
 
     fn pools(&self) -> Vec<PoolView> {
-        vec![PoolView {
-            model: HOSTILE[0].into(),
-            template: None,
-            flavor: Some(HOSTILE[3].into()),
-            wanted: 3,
-            ready: 1,
-            coming: 1,
-            in_use: 0,
-            missing: 1,
-            waiting: Some(HOSTILE[1].into()),
-        }]
+        self.overview.pools.clone()
     }
 
-    fn decisions(&self, _: &DecisionQuery) -> Vec<DecisionView> {
-        HOSTILE.iter().zip(1..).map(|(name, seq)| decision(seq, name)).collect()
+    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
+        let wanted = query.verdict.as_deref();
+        let is_wanted = |decided: &&DecisionView| wanted.is_none_or(|it| decided.verdict == it);
+        self.decisions.iter().filter(is_wanted).cloned().collect()
     }
 
     fn subscribe(&self) -> Subscription {
