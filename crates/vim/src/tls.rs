@@ -96,6 +96,13 @@ pub enum TlsTrust {
     Insecure,
 }
 
+impl TlsTrust {
+    /// For connections of one's own, beside those of the client.
+    pub fn client_config(&self) -> Result<ClientConfig, TransportError> {
+        client_config(self, Pins::default())
+    }
+}
+
 /// Thumbprints by host; they can be added while connections are made.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pins(Arc<RwLock<HashMap<String, Thumbprint>>>);

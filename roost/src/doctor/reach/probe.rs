@@ -3,10 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use roost_vim::TlsTrust;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 
@@ -81,55 +79,10 @@ async fn connect(target: &Target, addresses: &[SocketAddr]) -> (Fact<SocketAddr>
 
 /// Shakes hands with whoever is there. Nothing is sent over the connection but the handshake.
 async fn show_chain(host: &str, stream: TcpStream) -> anyhow::Result<Chain> {
-    let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Onlooker(provider)))
-        .with_no_client_auth();
+    // Any certificate will do whose key the server has: what to make of it is decided afterwards.
+    let config = TlsTrust::Insecure.client_config()?;
     let name = ServerName::try_from(host.to_owned())?;
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     Ok(chain.to_vec())
-}
-
-/// Takes any certificate whose key the server has: what to make of it is decided afterwards.
-#[derive(Debug)]
-struct Onlooker(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Onlooker {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
