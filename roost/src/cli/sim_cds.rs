@@ -70,7 +70,7 @@ pub(crate) struct SimCds {
     ///
     /// GET summary, jobs, jobs/ID, workers, double_workers, calls; POST jobs, jobs/ID/stop, workers/NAME/disable, faults, down, up,
     /// websockets/close; DELETE faults, sessions. To queue a job: {"protocol": "v2", "model": "...", "flavor": "small",
-    /// "takes_ms": 500, "outcome": "success"}. The README of crates/cds-sim has the rest.
+    /// "takes_ms": 500, "outcome": "success"}. The README of crates/sim/cds-sim has the rest.
     #[arg(long)]
     pub(crate) control: bool,
 }

@@ -107,7 +107,13 @@ impl Simple {
     fn cargo_names_what_is_there(&self) -> Result<(), String> {
         let folder = |package: &str| match package {
             "roost" => "roost".to_owned(),
-            other => format!("crates/{}", other.trim_start_matches("roost-")),
+            other => {
+                let name = other.trim_start_matches("roost-");
+                let groups = ["base", "vsphere", "kube", "doors", "show", "sim"];
+                let places = groups.map(|group| format!("crates/{group}/{name}"));
+                let there = places.into_iter().find(|place| root().join(place).is_dir());
+                there.unwrap_or_else(|| format!("crates/*/{name}"))
+            }
         };
         let mut package = "roost".to_owned();
         for pair in self.args.windows(2) {

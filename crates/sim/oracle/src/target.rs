@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn oracles() -> PathBuf {
     let of_executable = env::current_exe().ok().and_then(|exe| holding(&exe));
     let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
-    of_executable.or(named).unwrap_or_else(|| crate_folder("../../target")).join("oracles")
+    of_executable.or(named).unwrap_or_else(|| crate_folder("../../../target")).join("oracles")
 }
 
 /// A folder of the source tree, by its path from this crate.

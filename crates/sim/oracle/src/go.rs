@@ -56,7 +56,7 @@ pub fn govc() -> Option<Binary> {
 /// `bench/govmomi`: the reads that Roost makes, made with govmomi.
 pub fn govmomi_bench() -> Option<Binary> {
     static ORACLE: Oracle<Binary> = Oracle::new("govmomi-bench");
-    ORACLE.get(|| Program::new("govmomi-bench", "../../bench/govmomi", ".").build())
+    ORACLE.get(|| Program::new("govmomi-bench", "../../../bench/govmomi", ".").build())
 }
 
 struct Program {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn all_go_programs_use_the_one_govmomi() {
-        for module in ["go", "../../bench/govmomi"] {
+        for module in ["go", "../../../bench/govmomi"] {
             let manifest = fs::read_to_string(target::crate_folder(module).join("go.mod")).unwrap();
             let pin = format!("require github.com/vmware/govmomi v{GOVMOMI_VERSION}\n");
             assert!(manifest.contains(&pin), "{module}");

@@ -12,7 +12,7 @@ const ROWS: [(char, usize); 2] = [('D', 44), ('W', 34)];
 const TESTS: [&str; 3] = ["#[test]", "#[tokio::test]", "#[tokio::test(start_paused = true)]"];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
 }
 
 /// The cells of every row, headings and rules aside.
@@ -78,7 +78,7 @@ fn every_test_that_is_named_exists() {
 /// What may stand in a decision as the gate that bound it.
 #[test]
 fn every_gate_has_its_row() {
-    let source = fs::read_to_string(root().join("crates/hatchery/src/refusal.rs")).unwrap();
+    let source = fs::read_to_string(root().join("crates/doors/hatchery/src/refusal.rs")).unwrap();
     let names =
         source.split_once("fn reason(").and_then(|(_, rest)| rest.split_once("fn decided("));
     let names = names.unwrap().0.split('"').skip(1).step_by(2);

@@ -1,0 +1,1 @@
+//! Reconcilers from watches through the priority queue: patches, events, leases, webhooks, metrics.

@@ -1,0 +1,1 @@
+//! A keyed priority queue: dedupe, delay, back-off, ageing.
