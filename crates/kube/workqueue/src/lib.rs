@@ -1,1 +1,17 @@
-//! A keyed priority queue: dedupe, delay, back-off, ageing.
+#![doc = include_str!("../README.md")]
+
+mod add;
+mod age;
+mod backoff;
+mod metrics;
+mod moment;
+mod queue;
+mod record;
+mod settings;
+mod state;
+mod tally;
+
+pub use add::{Add, Delay};
+pub use metrics::Metrics;
+pub use queue::{Taken, Workqueue};
+pub use settings::{Ageing, Backoff, Order, PriorityLabels, Settings};

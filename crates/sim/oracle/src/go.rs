@@ -1,4 +1,5 @@
-//! Oracles written in Go: govmomi's simulator, its command line, and our benchmark on its client.
+//! Oracles written in Go: govmomi's simulator, its command line, and our benchmarks on its client and
+//! on controller-runtime's queue.
 //!
 //! govmomi publishes the packages that its `vcsim` and `govc` commands consist of, but puts the
 //! commands' `main` into modules of their own, which module proxies do not reliably carry. The
@@ -17,6 +18,9 @@ use std::{fs, io};
 
 /// The govmomi release behind `vcsim`, `govc` and the benchmark.
 pub const GOVMOMI_VERSION: &str = "0.56.0";
+
+/// The controller-runtime release behind the benchmark of its priority queue.
+pub const CONTROLLER_RUNTIME_VERSION: &str = "0.25.2";
 
 /// Two slow cores and an empty cache need about three minutes with the download.
 const BUILD_LIMIT: Duration = Duration::from_mins(15);
@@ -59,8 +63,20 @@ pub fn govmomi_bench() -> Option<Binary> {
     ORACLE.get(|| Program::new("govmomi-bench", "../../../bench/govmomi", ".").build())
 }
 
+/// `bench/priorityqueue`: the steps of our queue's benchmark on controller-runtime's queue.
+pub fn priorityqueue_bench() -> Option<Binary> {
+    static ORACLE: Oracle<Binary> = Oracle::new("priorityqueue-bench");
+    let program = || Program {
+        release: ("controller-runtime", CONTROLLER_RUNTIME_VERSION),
+        ..Program::new("priorityqueue-bench", "../../../bench/priorityqueue", ".")
+    };
+    ORACLE.get(|| program().build())
+}
+
 struct Program {
     name: &'static str,
+    /// The pinned module that it is about, and its version.
+    release: (&'static str, &'static str),
     /// The folder of `go.mod`.
     module: PathBuf,
     /// The folder of the `main` package, below the module's.
@@ -69,14 +85,15 @@ struct Program {
 
 impl Program {
     fn new(name: &'static str, module: &str, package: &'static str) -> Self {
-        Self { name, module: target::crate_folder(module), package }
+        let release = ("govmomi", GOVMOMI_VERSION);
+        Self { name, release, module: target::crate_folder(module), package }
     }
 
     fn build(&self) -> Result<Binary, Missing> {
         let sources = self
             .fingerprint()
             .map_err(|source| Missing::Folder { path: self.module.join(self.package), source })?;
-        let folder = format!("{}-{GOVMOMI_VERSION}-{sources:016x}", self.name);
+        let folder = format!("{}-{}-{sources:016x}", self.name, self.release.1);
         let home = target::oracles();
         let folder = install_once(&home, &folder, self.name, |attempt| self.compile_into(attempt))?;
         Ok(Binary { path: folder.join(self.name) })
@@ -102,7 +119,8 @@ impl Program {
 
     fn compile_into(&self, folder: &Path) -> Result<(), Missing> {
         require_tool("go", "version", Missing::Go)?;
-        let step = format!("building {} on govmomi {GOVMOMI_VERSION}", self.name);
+        let (module, version) = self.release;
+        let step = format!("building {} on {module} {version}", self.name);
         say(&format!("{step}; the first time takes a minute or two"));
         let mut command = Command::new("go");
         command
@@ -136,13 +154,22 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_benchmark_uses_the_pinned_controller_runtime() {
+        let folder = target::crate_folder("../../../bench/priorityqueue");
+        let manifest = fs::read_to_string(folder.join("go.mod")).unwrap();
+        let pin = format!("sigs.k8s.io/controller-runtime v{CONTROLLER_RUNTIME_VERSION}\n");
+        assert!(manifest.contains(&pin));
+    }
+
+    #[test]
     fn a_program_is_built_again_exactly_when_its_sources_change() {
         let scratch = Scratch::new("go");
         let write = |file: &str, text: &str| fs::write(scratch.path().join(file), text).unwrap();
         for file in ["go.mod", "go.sum", "main.go"] {
             write(file, "1");
         }
-        let program = Program { name: "test", module: scratch.path().to_path_buf(), package: "." };
+        let module = scratch.path().to_path_buf();
+        let program = Program { name: "test", release: ("m", "1"), module, package: "." };
         let before = program.fingerprint().unwrap();
         write("main.go", "1");
         write("README.md", "1");

@@ -17,7 +17,10 @@ mod target;
 mod vcsim;
 
 pub use chromium::Chromium;
-pub use go::{Binary, GOVMOMI_VERSION, govc, govmomi_bench, vcsim};
+pub use go::{
+    Binary, CONTROLLER_RUNTIME_VERSION, GOVMOMI_VERSION, govc, govmomi_bench, priorityqueue_bench,
+    vcsim,
+};
 pub use govc::Govc;
 pub use process::Output;
 pub use prometheus::{PROMETHEUS_AT_LEAST, Prometheus, Promtool, promtool};

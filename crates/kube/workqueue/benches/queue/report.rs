@@ -1,0 +1,58 @@
+use std::collections::BTreeMap;
+
+use crate::Cost;
+
+/// The best of each step, by number of keys, number of workers, and name.
+type Best = BTreeMap<(usize, usize, String), Cost>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    ours: Best,
+    theirs: Best,
+}
+
+impl Report {
+    pub(crate) fn ours(&mut self, keys: usize, workers: usize, steps: Vec<(String, Cost)>) {
+        keep_best(&mut self.ours, keys, workers, steps);
+    }
+
+    pub(crate) fn theirs(&mut self, keys: usize, workers: usize, steps: Vec<(String, Cost)>) {
+        keep_best(&mut self.theirs, keys, workers, steps);
+    }
+
+    pub(crate) fn print(&self, keys: usize, workers: usize, target: f64) {
+        println!("{keys} keys, {workers} producers and consumers");
+        for ((_, _, step), ours) in
+            self.ours.iter().filter(|((k, w, _), _)| (*k, *w) == (keys, workers))
+        {
+            let Some(theirs) = self.theirs.get(&(keys, workers, step.clone())) else { continue };
+            if step == "memory" {
+                let (ours, theirs) = (ours.bytes_per_key, theirs.bytes_per_key);
+                println!("  {step:<20} {ours:>7.0} B per key          {theirs:>7.0} B per key");
+                continue;
+            }
+            let ratio = theirs.wall / ours.wall;
+            let is_bound = step.contains("add+get") || step.contains("turn");
+            let verdict = match (is_bound, ratio >= target) {
+                (false, _) => "",
+                (true, true) => "  (target met)",
+                (true, false) => "  (TARGET MISSED)",
+            };
+            println!(
+                "  {step:<20} {:>7.0} ({:>5.0}) ours    {:>7.0} ({:>5.0}) theirs    {ratio:>5.1} times{verdict}",
+                ours.wall, ours.cpu, theirs.wall, theirs.cpu
+            );
+        }
+        println!();
+    }
+}
+
+fn keep_best(best: &mut Best, keys: usize, workers: usize, steps: Vec<(String, Cost)>) {
+    for (step, cost) in steps {
+        let known = best.entry((keys, workers, step)).or_insert(cost);
+        known.wall = known.wall.min(cost.wall);
+        known.cpu = known.cpu.min(cost.cpu);
+        // Later rounds use again what the process already has.
+        known.bytes_per_key = known.bytes_per_key.max(cost.bytes_per_key);
+    }
+}
