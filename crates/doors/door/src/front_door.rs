@@ -1,0 +1,136 @@
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::routing::MethodRouter;
+use roost_views::{
+    CheckView, Gauges, LaneView, PoolView, QueueView, RequestDetail, RequestId, RequestView,
+    SteeringView, TileView, VmDetail, VmView,
+};
+use serde_json::Value;
+
+use crate::Steer;
+
+/// What a door and its requests are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DoorWords {
+    /// As it stands in every [`RequestId`] and in metric labels: short, lower case.
+    pub name: &'static str,
+    /// One request, in lower case: `pod`.
+    pub noun: &'static str,
+    /// Several of them, in lower case and fit for an address: `pods`.
+    pub nouns: &'static str,
+    /// What it makes of a request, in a sentence for somebody who sees it for the first time.
+    pub about: &'static str,
+}
+
+impl DoorWords {
+    pub fn request(&self, id: impl Into<String>) -> RequestId {
+        RequestId::new(self.name, id)
+    }
+}
+
+/// What every door is to the house. Cheap: reads memory, never calls another server, and changes nothing.
+///
+/// Nothing that it returns holds a secret: all of it may be shown to whoever may read.
+pub trait FrontDoor: Debug + Send + Sync + 'static {
+    fn words(&self) -> DoorWords;
+    /// What this one is called where it runs, such as the name in its configuration.
+    fn title(&self) -> String;
+
+    /// Whether its loops make progress. If not, a restart is what helps.
+    fn liveness(&self) -> Vec<CheckView>;
+    /// Whether what it sees is good enough to act on.
+    fn readiness(&self) -> Vec<CheckView>;
+
+    fn summary(&self) -> Summary;
+    /// Those that wait first, the oldest of them first.
+    fn requests(&self) -> Vec<RequestView>;
+    /// One, with every decision on it. Does not build the others.
+    fn request(&self, id: &str) -> Option<RequestDetail>;
+    /// Its own, not all that the datacenter has.
+    fn vms(&self) -> Vec<VmView>;
+    fn vm(&self, name_or_id: &str) -> Option<VmDetail>;
+
+    /// Its warm pools, in the order of the configuration.
+    fn pools(&self) -> Vec<PoolView> {
+        Vec::new()
+    }
+
+    /// What persons have told it.
+    fn steering(&self) -> SteeringView {
+        SteeringView::default()
+    }
+
+    /// How persons steer it. `None`: it can only be looked at.
+    fn steer(&self) -> Option<&dyn Steer> {
+        None
+    }
+
+    /// What it answers beside what every door does, such as paths that the program had from which it takes over.
+    fn routes(self: Arc<Self>) -> Vec<Route> {
+        Vec::new()
+    }
+
+    /// Prometheus text, format 0.0.4. No two doors have a family in common.
+    fn metrics(&self) -> String {
+        String::new()
+    }
+
+    /// The running configuration, as it may be shown.
+    fn config(&self) -> Option<Value> {
+        None
+    }
+
+    /// A request to the HTTP server was answered, for those whose metrics count that.
+    fn http_answered(&self, _: &Answered) {}
+}
+
+/// A door in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Decisions are made.
+    pub ready: bool,
+    pub queue: QueueView,
+    /// What keeps the oldest waiting request waiting, in words.
+    pub what_binds: Option<String>,
+    /// The oldest that waits for us.
+    pub oldest: Option<RequestId>,
+    /// The first thing that is seen of it, in the order in which it is read.
+    pub tiles: Vec<TileView>,
+    /// In the order in which a VM goes through them. Without spares.
+    pub lanes: Vec<LaneView>,
+    /// What the door limits by itself. What doors share is shown by the core.
+    pub gauges: Gauges,
+}
+
+/// A path of a door's own.
+#[derive(Clone)]
+pub struct Route {
+    /// Also a metric label.
+    pub path: &'static str,
+    pub methods: MethodRouter,
+    /// Anybody who reaches the port may ask, as for `/metrics`.
+    pub is_open: bool,
+}
+
+impl Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route")
+            .field("path", &self.path)
+            .field("is_open", &self.is_open)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request to the HTTP server that was answered, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// The route, such as `/api/v1/vms/{id}`, or `other`: a closed set, whatever clients ask for.
+    pub handler: &'static str,
+    pub status: u16,
+    /// Of the bodies; 0 for a stream of events, which is told of when it begins.
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    pub took: Duration,
+}

@@ -1,0 +1,250 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use roost_clock::Clock;
+use roost_views::{
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, DoorView, Gauges, Health, LaneView,
+    LinkDetail, LinkView, Overview, PoolView, QueueView, RequestDetail, RequestId, RequestView,
+    Spawning, SteeringView, StepView, VmDetail, VmView,
+};
+
+use crate::{Action, Answered, Core, Feed, FrontDoor, Order, Refused};
+
+/// All doors of a process on their core: what the console shows and steers.
+#[derive(Debug)]
+pub struct House {
+    /// The service's name; usually that of its first door.
+    pub name: String,
+    pub version: String,
+    pub clock: Arc<dyn Clock>,
+    pub started: Timestamp,
+    /// Nothing is changed.
+    pub observes_only: bool,
+    pub doors: Vec<Arc<dyn FrontDoor>>,
+    /// `None` for doors that need no vCenter.
+    pub core: Option<Arc<dyn Core>>,
+    /// On which doors and core say that something has changed.
+    pub feed: Feed,
+}
+
+impl House {
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// By the name that stands in request ids.
+    pub fn door(&self, name: &str) -> Option<&Arc<dyn FrontDoor>> {
+        self.doors.iter().find(|door| door.words().name == name)
+    }
+
+    /// By what it calls its requests.
+    pub fn door_of(&self, nouns: &str) -> Option<&Arc<dyn FrontDoor>> {
+        self.doors.iter().find(|door| door.words().nouns == nouns)
+    }
+
+    pub fn liveness(&self) -> Health {
+        self.health(<dyn FrontDoor>::liveness)
+    }
+
+    pub fn readiness(&self) -> Health {
+        self.health(<dyn FrontDoor>::readiness)
+    }
+
+    /// With several doors each check is led by its door's name.
+    fn health(&self, of: impl Fn(&dyn FrontDoor) -> Vec<roost_views::CheckView>) -> Health {
+        let is_one = self.doors.len() == 1;
+        let named = |door: &Arc<dyn FrontDoor>| {
+            let name = door.words().name;
+            of(door.as_ref()).into_iter().map(move |mut check| {
+                if !is_one {
+                    check.name = format!("{name}/{}", check.name);
+                }
+                check
+            })
+        };
+        Health { checks: self.doors.iter().flat_map(named).collect() }
+    }
+
+    pub fn overview(&self) -> Overview {
+        let summaries: Vec<_> = self.doors.iter().map(|door| (door, door.summary())).collect();
+        let mut capacity = Gauges::default();
+        let shared = self.core.as_ref().map(|core| core.gauges()).unwrap_or_default();
+        let own = summaries.iter().flat_map(|(_, summary)| summary.gauges.0.clone());
+        own.chain(shared.0).for_each(|(name, gauge)| capacity.add(name, gauge));
+        let longest = summaries.iter().max_by_key(|(_, it)| it.queue.oldest_waiting_secs);
+        let recent = DecisionQuery { limit: Some(Overview::RECENT), ..DecisionQuery::default() };
+        Overview {
+            service: self.name.clone(),
+            version: self.version.clone(),
+            now: self.now(),
+            started: self.started,
+            ready: summaries.iter().all(|(_, summary)| summary.ready),
+            observes_only: self.observes_only,
+            what_binds: longest.and_then(|(_, summary)| summary.what_binds.clone()),
+            queue: summaries.iter().fold(QueueView::default(), |all, (_, one)| one.queue.and(all)),
+            lanes: lanes(summaries.iter().flat_map(|(_, summary)| &summary.lanes)),
+            pools: self.pools(),
+            capacity,
+            addresses: self.core.as_ref().and_then(|core| core.addresses()),
+            deletions: self.core.as_ref().map(|core| core.deletions()).unwrap_or_default(),
+            link: self.core.as_ref().map_or_else(LinkView::default, |core| core.link()),
+            recent: self.decisions(&recent).into_iter().map(DecisionView::brief).collect(),
+            doors: summaries
+                .into_iter()
+                .map(|(door, summary)| {
+                    let words = door.words();
+                    DoorView {
+                        name: words.name.to_owned(),
+                        title: door.title(),
+                        noun: words.noun.to_owned(),
+                        nouns: words.nouns.to_owned(),
+                        about: words.about.to_owned(),
+                        ready: summary.ready,
+                        queue: summary.queue,
+                        what_binds: summary.what_binds,
+                        oldest: summary.oldest,
+                        tiles: summary.tiles,
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    /// Of all doors, one door after the other.
+    pub fn requests(&self) -> Vec<RequestView> {
+        self.doors.iter().flat_map(|door| door.requests()).collect()
+    }
+
+    pub fn request(&self, id: &RequestId) -> Option<RequestDetail> {
+        self.door(&id.door)?.request(&id.id)
+    }
+
+    pub fn vms(&self) -> Vec<VmView> {
+        let mut vms: Vec<VmView> = self.doors.iter().flat_map(|door| door.vms()).collect();
+        vms.sort_by(|a, b| a.name.cmp(&b.name));
+        vms
+    }
+
+    pub fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
+        self.doors.iter().find_map(|door| door.vm(name_or_id))
+    }
+
+    pub fn pools(&self) -> Vec<PoolView> {
+        self.doors.iter().flat_map(|door| door.pools()).collect()
+    }
+
+    pub fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
+        self.core.as_ref().map(|core| core.decisions(query)).unwrap_or_default()
+    }
+
+    pub fn addresses(&self) -> Vec<AddressView> {
+        self.core.as_ref().map(|core| core.address_map()).unwrap_or_default()
+    }
+
+    pub fn deletions(&self) -> DeletionsDetail {
+        self.core.as_ref().map(|core| core.deletions_detail()).unwrap_or_default()
+    }
+
+    pub fn link(&self) -> LinkDetail {
+        self.core.as_ref().map(|core| core.link_detail()).unwrap_or_default()
+    }
+
+    pub fn timeline(&self, vm: &str) -> Vec<StepView> {
+        self.core.as_ref().map(|core| core.timeline(vm)).unwrap_or_default()
+    }
+
+    /// What persons have told any door; with several, each is named.
+    pub fn steering(&self) -> SteeringView {
+        let mut all = SteeringView::default();
+        let add = |words: &mut Option<String>, more: Option<String>, door: &str| {
+            let Some(more) = more else { return };
+            let more = if self.doors.len() > 1 { format!("{door}: {more}") } else { more };
+            *words = Some(match words.take() {
+                Some(before) => format!("{before}; {more}"),
+                None => more,
+            });
+        };
+        for door in &self.doors {
+            let SteeringView { spawning, held, frozen } = door.steering();
+            if all.spawning == Spawning::Open {
+                all.spawning = spawning;
+            }
+            add(&mut all.held, held, door.words().name);
+            add(&mut all.frozen, frozen, door.words().name);
+        }
+        all
+    }
+
+    /// Whether there is anything to steer.
+    pub fn can_be_steered(&self) -> bool {
+        self.doors.iter().any(|door| door.steer().is_some())
+    }
+
+    /// What concerns one door goes there; what concerns the service goes to all.
+    pub async fn act(&self, order: Order) -> Result<String, Refused> {
+        let unknown = |what: String| Refused::Unknown { what };
+        let door = match &order.action {
+            Action::DeleteVm { vm } => {
+                let owns = |door: &&Arc<dyn FrontDoor>| door.vm(vm).is_some();
+                // One that is nobody's: the first door says why it does not touch it.
+                let owner = self.doors.iter().find(owns).or(self.doors.first());
+                Some(owner.ok_or_else(|| unknown(format!("VM {vm}")))?)
+            }
+            Action::RefillPool { pool } => {
+                let has =
+                    |door: &&Arc<dyn FrontDoor>| door.pools().iter().any(|it| it.name == *pool);
+                let owner = self.doors.iter().find(has).or(self.doors.first());
+                Some(owner.ok_or_else(|| unknown(format!("pool {pool}")))?)
+            }
+            Action::Recheck { request } => {
+                let door = self.door(&request.door);
+                Some(door.ok_or_else(|| unknown(format!("door {}", request.door)))?)
+            }
+            Action::PauseSpawning
+            | Action::ResumeSpawning
+            | Action::Drain
+            | Action::FreezeDeletions
+            | Action::ResumeDeletions { .. } => None,
+        };
+        if let Some(door) = door {
+            return tell(door, order).await;
+        }
+        let mut words = Vec::new();
+        for door in &self.doors {
+            words.push(tell(door, order.clone()).await?);
+        }
+        words.dedup();
+        Ok(words.join("; "))
+    }
+
+    pub fn metrics(&self) -> String {
+        let own = self.doors.iter().map(|door| door.metrics());
+        own.chain(self.core.as_ref().map(|core| core.metrics())).collect()
+    }
+
+    pub fn http_answered(&self, answered: &Answered) {
+        self.doors.iter().for_each(|door| door.http_answered(answered));
+    }
+}
+
+async fn tell(door: &Arc<dyn FrontDoor>, order: Order) -> Result<String, Refused> {
+    match door.steer() {
+        Some(steer) => steer.act(order).await,
+        None => Err(Refused::NotNow { why: "it can only be looked at".to_owned() }),
+    }
+}
+
+/// The same phase of several doors is one lane.
+fn lanes<'a>(all: impl Iterator<Item = &'a LaneView>) -> Vec<LaneView> {
+    let mut merged: Vec<LaneView> = Vec::new();
+    for lane in all {
+        if let Some(known) = merged.iter_mut().find(|known| known.phase == lane.phase) {
+            known.count += lane.count;
+            known.names.extend(lane.names.iter().cloned());
+            known.names.truncate(LaneView::NAMES);
+        } else {
+            merged.push(lane.clone());
+        }
+    }
+    merged
+}
