@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use roost_vim_wire::methods::{
     CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx, RetrieveServiceContent,
 };
-use roost_vim_wire::{Fault, Method, MoRef, Request, encode_fault};
+use roost_vim_wire::{Fault, Method, MoRef, Request, encode_fault, methods};
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::collector::{self, ReadAs, Wait};
 use crate::fault_rules::{Action, RuleId, after, before, decide};
 use crate::session::SessionKey;
 use crate::world::{Handle, World};
-use crate::{model, permission, property, receiver, search, session, settings, view};
+use crate::{permission, property, receiver, service, session};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, Default)]
@@ -178,8 +178,9 @@ fn enter(
     if !world.has(this, &session) {
         return Err(Failure::not_found(this));
     }
-    if !receiver::accepts(this, request.method) {
-        return Err(method_not_found(request.method, this));
+    let method = methods::by_name(request.method).filter(|method| receiver::accepts(this, method));
+    if method.is_none() {
+        return Err(not_modelled(world, request.method, this));
     }
     if !world.permissions.is_unrestricted() {
         world.permissions.check(&permission::needs(request, this, world), &world.inventory)?;
@@ -195,6 +196,8 @@ fn run(
     this: &MoRef,
     read: Read,
 ) -> Result<Outcome, Failure> {
+    #[cfg(test)]
+    assert_ne!(request.method, "PanicForTest");
     let now = handle.now();
     let session = authenticate(world, caller, now);
     match request.method {
@@ -227,23 +230,20 @@ fn run(
     let answered = with_frozen(world, read.rule, |world| {
         collector::retrieve(request, this, world, &cx, read.read_as)
     });
-    let answered = answered
-        .or_else(|| own(request, this, &cx))
-        .or_else(|| collector::call(request, this, world, &cx))
-        .or_else(|| view::call(request, this, world, &cx))
-        .or_else(|| search::call(request, this, world))
-        .or_else(|| session::call(request, this, world, &cx))
-        .or_else(|| settings::call(request, this, world, &cx))
-        .or_else(|| permission::call(request, this, world))
-        .or_else(|| model::call(request, this, world, &cx));
-    answered.map_or_else(|| Err(method_not_found(request.method, this)), |result| Ok(result.into()))
+    let answered = answered.or_else(|| {
+        let carry_out = receiver::carries_out(methods::by_name(request.method)?.receiver)?;
+        carry_out(request, this, world, &cx)
+    });
+    answered
+        .map_or_else(|| Err(not_modelled(world, request.method, this)), |result| Ok(result.into()))
 }
 
-fn own(request: &Request<'_>, this: &MoRef, cx: &CallContext<'_>) -> Option<CallResult> {
-    #[cfg(test)]
-    assert_ne!(request.method, "PanicForTest");
-    let is_clock = request.method == CurrentTime::NAME && *this == MoRef::service_instance();
-    is_clock.then(|| Ok(ReplyBody::of::<CurrentTime>(&cx.now)))
+/// A manager answers a method that nobody has modelled with a fault of the schema, which clients can handle.
+fn not_modelled(world: &World, method: &str, this: &MoRef) -> Failure {
+    if service::is_manager(world.product, this) && methods::by_name(method).is_none() {
+        return Failure::of("NotSupported", "The operation is not supported on the object.");
+    }
+    method_not_found(method, this)
 }
 
 fn method_not_found(method: &str, this: &MoRef) -> Failure {

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use roost_clock::Clock;
+use roost_vim_wire::methods;
 
 use crate::dispatch::{self, Caller, Outcome};
 use crate::fault_rules::{Action, Facts, after, before, cut};
@@ -242,6 +243,6 @@ fn is_below(path: &str, place: &str) -> bool {
 
 fn about() -> serde_json::Value {
     // Tasks that a client keeps for itself are the one call of the schema that is not served.
-    let served = roost_vim_wire::methods::ALL.iter().filter(|method| **method != "CreateTask");
+    let served = methods::all().map(|method| method.name).filter(|name| *name != "CreateTask");
     serde_json::json!({ "methods": served.collect::<Vec<_>>() })
 }

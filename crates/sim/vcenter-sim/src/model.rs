@@ -6,11 +6,11 @@ use roost_clock::Clock;
 use roost_vim_wire::types::UserSession;
 use roost_vim_wire::{Method, MoRef, Request, Value};
 
-use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
+use crate::call::{CallResult, Failure, ReplyBody, decode};
 use crate::inventory::{self, NoSuchProperty};
-use crate::store::{self, Store};
+use crate::store::Store;
 use crate::world::World;
-use crate::{event, guest, task, vm};
+use crate::{event, task};
 
 /// Carries out the method that is asked for, if it is one of those listed; its arguments go to the function behind the arrow.
 macro_rules! calls {
@@ -30,21 +30,6 @@ pub(crate) fn answer<M: Method>(
     carry_out: impl FnOnce(M) -> Result<M::Output, Failure>,
 ) -> CallResult {
     carry_out(decode(request)?).map(|output| ReplyBody::of::<M>(&output))
-}
-
-/// Carries out a method of the inventory, tasks, events, guests or files on `this`, which exists. `None`: not a method of these.
-pub(crate) fn call(
-    request: &Request<'_>,
-    this: &MoRef,
-    world: &mut World,
-    cx: &CallContext<'_>,
-) -> Option<CallResult> {
-    vm::call(request, this, world, cx)
-        .or_else(|| inventory::call(request, this, world, cx))
-        .or_else(|| task::call(request, this, world, cx))
-        .or_else(|| event::call(request, this, world, cx))
-        .or_else(|| store::call(request, this, world, cx))
-        .or_else(|| guest::call(request, this, world, cx))
 }
 
 /// Whether the model has this object: inventory, snapshots, tasks, event and task collectors, browsers, managers of the model.

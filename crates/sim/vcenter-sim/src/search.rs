@@ -6,14 +6,16 @@ use roost_vim_wire::methods::{
 use roost_vim_wire::types::GuestNicInfo;
 use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
 
-use crate::call::{CallResult, Failure, ReplyBody, decode};
+use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::model;
 use crate::world::World;
 
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option<CallResult> {
-    if this.kind != MoType::SearchIndex {
-        return None;
-    }
+pub(crate) fn call(
+    request: &Request<'_>,
+    _: &MoRef,
+    world: &mut World,
+    _: &CallContext<'_>,
+) -> Option<CallResult> {
     Some(match request.method {
         FindByInventoryPath::NAME => decode(request).map(|asked: FindByInventoryPath| {
             ReplyBody::of::<FindByInventoryPath>(&by_path(world, &asked.inventory_path))

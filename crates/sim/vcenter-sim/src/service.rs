@@ -1,17 +1,33 @@
 //! The service instance: what the server is, and where its managers are.
 
 use roost_vim_wire::types::{AboutInfo, ServiceContent};
-use roost_vim_wire::{MoRef, MoType};
+use roost_vim_wire::{MoRef, MoType, Request};
 
+use crate::call::{CallContext, CallResult};
+use crate::model::calls;
 use crate::options::{Options, Product};
+use crate::world::World;
+
+/// The methods that need a session; `RetrieveServiceContent` does not.
+pub(crate) fn call(
+    request: &Request<'_>,
+    _: &MoRef,
+    _: &mut World,
+    cx: &CallContext<'_>,
+) -> Option<CallResult> {
+    calls! { request;
+        CurrentTime => |_| Ok(cx.now),
+    }
+}
 
 /// The answer of `RetrieveServiceContent`.
 pub(crate) fn content(options: &Options) -> ServiceContent {
     let product = options.product;
     let at = |kind: &str| manager(product, kind);
     let given = |kind: &str| Some(manager(product, kind));
-    let only_vcenter =
-        |kind: &str| (product == Product::VirtualCenter).then(|| manager(product, kind));
+    let only = |of: Product, kind: &str| (product == of).then(|| manager(product, kind));
+    let only_vcenter = |kind: &str| only(Product::VirtualCenter, kind);
+    let only_host = |kind: &str| only(Product::HostAgent, kind);
     ServiceContent {
         root_folder: root_folder(product),
         property_collector: at("PropertyCollector"),
@@ -29,15 +45,46 @@ pub(crate) fn content(options: &Options) -> ServiceContent {
         task_manager: given("TaskManager"),
         extension_manager: only_vcenter("ExtensionManager"),
         customization_spec_manager: only_vcenter("CustomizationSpecManager"),
+        guest_customization_manager: only_vcenter("VirtualMachineGuestCustomizationManager"),
         custom_fields_manager: only_vcenter("CustomFieldsManager"),
+        account_manager: only_host("HostLocalAccountManager"),
+        diagnostic_manager: given("DiagnosticManager"),
         license_manager: given("LicenseManager"),
         search_index: given("SearchIndex"),
         file_manager: given("FileManager"),
+        datastore_namespace_manager: given("DatastoreNamespaceManager"),
         virtual_disk_manager: given("VirtualDiskManager"),
+        virtualization_manager: None,
+        snmp_system: only_vcenter("HostSnmpSystem"),
+        vm_provisioning_checker: only_vcenter("VirtualMachineProvisioningChecker"),
+        vm_compatibility_checker: only_vcenter("VirtualMachineCompatibilityChecker"),
         ovf_manager: given("OvfManager"),
+        ip_pool_manager: only_vcenter("IpPoolManager"),
         dv_switch_manager: given("DistributedVirtualSwitchManager"),
+        host_profile_manager: only_vcenter("HostProfileManager"),
+        cluster_profile_manager: only_vcenter("ClusterProfileManager"),
+        compliance_manager: only_vcenter("ProfileComplianceManager"),
+        localization_manager: given("LocalizationManager"),
         storage_resource_manager: given("StorageResourceManager"),
         guest_operations_manager: given("GuestOperationsManager"),
+        overhead_memory_manager: only_vcenter("OverheadMemoryManager"),
+        certificate_manager: only_vcenter("CertificateManager"),
+        io_filter_manager: only_vcenter("IoFilterManager"),
+        vstorage_object_manager: match product {
+            Product::VirtualCenter => given("VcenterVStorageObjectManager"),
+            Product::HostAgent => given("HostVStorageObjectManager"),
+        },
+        host_spec_manager: only_vcenter("HostSpecificationManager"),
+        crypto_manager: match product {
+            Product::VirtualCenter => given("CryptoManagerKmip"),
+            Product::HostAgent => given("CryptoManager"),
+        },
+        health_update_manager: only_vcenter("HealthUpdateManager"),
+        failover_cluster_configurator: only_vcenter("FailoverClusterConfigurator"),
+        failover_cluster_manager: only_vcenter("FailoverClusterManager"),
+        tenant_manager: only_vcenter("TenantTenantManager"),
+        site_info_manager: only_vcenter("SiteInfoManager"),
+        storage_query_manager: only_vcenter("StorageQueryManager"),
     }
 }
 
@@ -64,12 +111,12 @@ pub(crate) fn manager(product: Product, kind: &str) -> MoRef {
 pub(crate) fn is_manager(product: Product, obj: &MoRef) -> bool {
     let ids = MANAGERS.iter().find(|(name, ..)| *name == obj.kind.as_str());
     ids.is_some_and(|(_, vcenter, host)| match product {
-        Product::VirtualCenter => *vcenter == &*obj.id,
+        Product::VirtualCenter => !vcenter.is_empty() && *vcenter == &*obj.id,
         Product::HostAgent => !host.is_empty() && *host == &*obj.id,
     })
 }
 
-/// Kind, id on vCenter, id on a host; empty where a host has none.
+/// Kind, id on vCenter, id on a host; empty where the product has none.
 const MANAGERS: &[(&str, &str, &str)] = &[
     ("ServiceInstance", "ServiceInstance", "ServiceInstance"),
     ("PropertyCollector", "propertyCollector", "ha-property-collector"),
@@ -98,6 +145,32 @@ const MANAGERS: &[(&str, &str, &str)] = &[
     ("GuestProcessManager", "guestOperationsProcessManager", "ha-guest-operations-process-manager"),
     ("GuestFileManager", "guestOperationsFileManager", "ha-guest-operations-file-manager"),
     ("GuestAuthManager", "guestOperationsAuthManager", "ha-guest-operations-auth-manager"),
+    ("VirtualMachineGuestCustomizationManager", "GuestCustomizationManager", ""),
+    ("HostLocalAccountManager", "", "ha-localacctmgr"),
+    ("DiagnosticManager", "DiagMgr", "ha-diagnosticmgr"),
+    ("DatastoreNamespaceManager", "DatastoreNamespaceManager", "ha-datastore-namespace-manager"),
+    ("HostSnmpSystem", "SnmpSystem", ""),
+    ("VirtualMachineProvisioningChecker", "ProvChecker", ""),
+    ("VirtualMachineCompatibilityChecker", "CompatChecker", ""),
+    ("IpPoolManager", "IpPoolManager", ""),
+    ("HostProfileManager", "HostProfileManager", ""),
+    ("ClusterProfileManager", "ClusterProfileManager", ""),
+    ("ProfileComplianceManager", "MoComplianceManager", ""),
+    ("LocalizationManager", "LocalizationManager", "ha-l10n-manager"),
+    ("OverheadMemoryManager", "OverheadMemoryManager", ""),
+    ("CertificateManager", "certificateManager", ""),
+    ("IoFilterManager", "IoFilterManager", ""),
+    ("VcenterVStorageObjectManager", "VStorageObjectManager", ""),
+    ("HostVStorageObjectManager", "", "ha-vstorage-object-manager"),
+    ("HostSpecificationManager", "HostSpecificationManager", ""),
+    ("CryptoManagerKmip", "CryptoManager", ""),
+    ("CryptoManager", "", "ha-crypto-manager"),
+    ("HealthUpdateManager", "HealthUpdateManager", ""),
+    ("FailoverClusterConfigurator", "FailoverClusterConfigurator", ""),
+    ("FailoverClusterManager", "FailoverClusterManager", ""),
+    ("TenantTenantManager", "TenantManager", ""),
+    ("SiteInfoManager", "SiteInfoManager", ""),
+    ("StorageQueryManager", "StorageQueryManager", ""),
 ];
 
 pub(crate) fn about(options: &Options) -> AboutInfo {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roost_vim_wire::methods::{QueryOptions, UpdateOptions};
 use roost_vim_wire::types::OptionValue;
-use roost_vim_wire::{Array, Method, MoRef, MoType, Request, Value};
+use roost_vim_wire::{Array, Method, MoRef, Request, Value};
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::options::Options;
@@ -57,13 +57,10 @@ impl Settings {
 
 pub(crate) fn call(
     request: &Request<'_>,
-    this: &MoRef,
+    _: &MoRef,
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    if this.kind != MoType::OptionManager {
-        return None;
-    }
     Some(match request.method {
         QueryOptions::NAME => query(request, world),
         UpdateOptions::NAME => update(request, world, cx),

@@ -217,13 +217,17 @@ macro_rules! names {
     )+};
 }
 
-/// Methods: `read` ones change nothing on the server and may be repeated; `session` ones make or end something that lives in
-/// the session; `change` ones change the inventory, a file or a guest.
+/// Methods, grouped `on` their receiver: `read` ones change nothing on the server and may be repeated; `session` ones make or end
+/// something that lives in the session; `change` ones change the inventory, a file or a guest. `needs` is the privilege, `task` the
+/// description of the task and its label.
 macro_rules! methods {
-    ($($(#[$meta:meta])* $effect:ident $name:ident = $wire:literal
-        { $($(#[$fmeta:meta])* $field:ident $($fwire:literal)? : $ty:ty),* $(,)? } -> $output:ty;)+) =>
+    ($(on $receiver:ident {
+        $($(#[$meta:meta])* $effect:ident $name:ident = $wire:literal
+            $(needs $privilege:literal)? $(task $task:literal $label:literal)?
+            { $($(#[$fmeta:meta])* $field:ident $($fwire:literal)? : $ty:ty),* $(,)? } -> $output:ty;)+
+    })+) =>
     {
-        $(
+        $($(
             $(#[$meta])*
             #[derive(Debug, Clone, Default, PartialEq)]
             pub struct $name {
@@ -258,14 +262,23 @@ macro_rules! methods {
             }
 
             methods!(@marker $effect $name);
-        )+
+        )+)+
 
-        /// The wire names of all methods that Roost speaks.
-        pub const ALL: &[&str] = &[$($wire),+];
+        pub(super) const TABLE: &[$crate::methods::MethodInfo] = &[$($($crate::methods::MethodInfo {
+            name: $wire,
+            effect: methods!(@effect $effect),
+            receiver: stringify!($receiver),
+            privilege: methods!(@maybe $($privilege)?),
+            task: methods!(@task $($task $label)?),
+        },)+)+];
     };
     (@effect read) => { $crate::methods::Effect::Read };
     (@effect session) => { $crate::methods::Effect::Session };
     (@effect change) => { $crate::methods::Effect::Change };
     (@marker read $name:ident) => { impl $crate::ReadMethod for $name {} };
     (@marker $other:ident $name:ident) => {};
+    (@maybe) => { None };
+    (@maybe $value:literal) => { Some($value) };
+    (@task) => { None };
+    (@task $id:literal $label:literal) => { Some($crate::methods::TaskText { id: $id, label: $label }) };
 }

@@ -246,6 +246,6 @@ fn every_call_that_the_front_doors_need_is_there() {
         CreateCollectorForEvents SetCollectorPageSize ReadNextEvents ReadPreviousEvents RewindCollector ResetCollector
         DestroyCollector AddCustomFieldDef SetField CancelTask CreateTask";
     for name in needed.split_whitespace() {
-        assert!(methods::ALL.contains(&name), "{name}");
+        assert!(methods::by_name(name).is_some(), "{name}");
     }
 }

@@ -4,7 +4,7 @@ use roost_vim_wire::methods::{
     CancelWaitForUpdates, CreateFilter, CreatePropertyCollector, DestroyPropertyCollector,
     DestroyPropertyFilter,
 };
-use roost_vim_wire::{Method, MoRef, MoType, Request};
+use roost_vim_wire::{Method, MoRef, Request};
 
 use super::key;
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
@@ -17,18 +17,18 @@ pub(crate) fn call(
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    Some(match (request.method, &this.kind) {
-        (CreatePropertyCollector::NAME, MoType::PropertyCollector) => {
+    Some(match request.method {
+        CreatePropertyCollector::NAME => {
             let id = world.sessions.scoped_id(cx.session);
             Ok(ReplyBody::of::<CreatePropertyCollector>(&world.collectors.create(cx.session, id)))
         }
-        (DestroyPropertyCollector::NAME, MoType::PropertyCollector) => destroy(this, world, cx),
-        (CreateFilter::NAME, MoType::PropertyCollector) => create_filter(request, this, world, cx),
-        (DestroyPropertyFilter::NAME, MoType::PropertyFilter) => {
+        DestroyPropertyCollector::NAME => destroy(this, world, cx),
+        CreateFilter::NAME => create_filter(request, this, world, cx),
+        DestroyPropertyFilter::NAME => {
             world.collectors.destroy_filter(this);
             Ok(ReplyBody::of::<DestroyPropertyFilter>(&()))
         }
-        (CancelWaitForUpdates::NAME, MoType::PropertyCollector) => {
+        CancelWaitForUpdates::NAME => {
             world.collectors.cancel_wait(cx.session, this);
             Ok(ReplyBody::of::<CancelWaitForUpdates>(&()))
         }

@@ -3,6 +3,7 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::inventory::{custom_field_ops, environment, folder_ops, pool_ops, recommend};
 use crate::model::calls;
+use crate::vm::create;
 use crate::world::World;
 
 /// The methods of folders, pools, clusters, custom fields and storage placement.
@@ -13,6 +14,7 @@ pub(crate) fn call(
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
     calls! { request;
+        CreateVmTask => |call| create::create(world, cx, this, (call.config, call.pool, call.host)),
         CreateFolder => |call| folder_ops::create(world, this, &call.name),
         MoveIntoFolderTask => |call| folder_ops::move_into(world, cx, this, call.list),
         CreateResourcePool => |call| pool_ops::create(world, cx, this, &call.name, &call.spec),

@@ -3,13 +3,11 @@
 mod needed;
 
 use roost_vim_wire::methods::{EntityPrivilege, HasPrivilegeOnEntities, PrivilegeAvailability};
-use roost_vim_wire::{
-    Array, Element, Fault, LocalizedMethodFault, Method, MoRef, MoType, Request, Value,
-};
+use roost_vim_wire::{Array, Element, Fault, LocalizedMethodFault, Method, MoRef, Request, Value};
 
 pub(crate) use needed::{Need, datastore, needs};
 
-use crate::call::{CallResult, Failure, ReplyBody, decode};
+use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::door::Vcenter;
 use crate::glob;
 use crate::inventory::Inventory;
@@ -107,10 +105,12 @@ pub(crate) fn not_authenticated(obj: &MoRef, privilege: &str) -> Failure {
     Failure::new(fault, "The session is not authenticated.")
 }
 
-pub(crate) fn call(request: &Request<'_>, this: &MoRef, world: &World) -> Option<CallResult> {
-    if this.kind != MoType::AuthorizationManager {
-        return None;
-    }
+pub(crate) fn call(
+    request: &Request<'_>,
+    _: &MoRef,
+    world: &mut World,
+    _: &CallContext<'_>,
+) -> Option<CallResult> {
     match request.method {
         HasPrivilegeOnEntities::NAME => Some(has_privilege(request, world)),
         _ => None,

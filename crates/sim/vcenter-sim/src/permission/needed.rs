@@ -1,11 +1,12 @@
 //! Which privilege a call needs, and on what.
 
 use roost_vim_wire::methods::{
-    CloneVmTask, CreateVmTask, DeleteDatastoreFileTask, MakeDirectory, MarkAsVirtualMachine,
-    MoveDatastoreFileTask, ReconfigVmTask, RelocateVmTask, SetField, ValidateCredentialsInGuest,
+    CloneVmTask, CreateVmTask, DestroyTask, MakeDirectory, MarkAsVirtualMachine,
+    MoveDatastoreFileTask, ReconfigVmTask, RelocateVmTask, RenameTask, SetField,
+    ValidateCredentialsInGuest,
 };
 use roost_vim_wire::types::VirtualMachineConfigSpec;
-use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
+use roost_vim_wire::{Method, MoRef, MoType, Request, Value, methods};
 
 use crate::model;
 use crate::world::World;
@@ -64,27 +65,25 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
             need("VirtualMachine.Provisioning.MarkAsVM", this);
             need("Resource.AssignVMToPool", &call.pool);
         }
-        MakeDirectory::NAME | DeleteDatastoreFileTask::NAME | MoveDatastoreFileTask::NAME => {
-            let on = datastore_of(request, world).unwrap_or_else(|| this.clone());
-            need("Datastore.FileManagement", &on);
-        }
-        SetField::NAME => {
-            let Ok(call) = request.decode::<SetField>() else { return needs };
-            need("Global.SetCustomField", &call.entity);
-        }
-        "Rename_Task" => need(by_kind(this, RENAME), this),
-        "Destroy_Task" => need(by_kind(this, DESTROY), this),
-        method if method.ends_with("InGuest") || method.starts_with("InitiateFileTransfer") => {
-            // All of them begin with `vm` and `auth`, so any one of them can be decoded as this.
-            let vm = request
-                .decode::<ValidateCredentialsInGuest>()
-                .map(|call| call.vm)
-                .unwrap_or_default();
-            need(guest_privilege(method), &vm);
-        }
-        method => {
-            if let Some((_, privilege)) = SIMPLE.iter().find(|(name, _)| *name == method) {
-                need(privilege, this);
+        RenameTask::NAME => need(by_kind(this, RENAME), this),
+        DestroyTask::NAME => need(by_kind(this, DESTROY), this),
+        name => {
+            let Some(method) = methods::by_name(name) else { return needs };
+            let Some(privilege) = method.privilege else { return needs };
+            match method.receiver {
+                "FileManager" => {
+                    need(privilege, &datastore_of(request, world).unwrap_or_else(|| this.clone()));
+                }
+                "CustomFieldsManager" => match request.decode::<SetField>() {
+                    Ok(call) if !call.entity.is_null() => need(privilege, &call.entity),
+                    _ => need(privilege, this),
+                },
+                "GuestProcessManager" | "GuestFileManager" | "GuestAuthManager" => {
+                    // All of them begin with `vm` and `auth`, so any one of them can be decoded as this.
+                    let call = request.decode::<ValidateCredentialsInGuest>();
+                    need(privilege, &call.map(|call| call.vm).unwrap_or_default());
+                }
+                _ => need(privilege, this),
             }
         }
     }
@@ -124,23 +123,6 @@ pub(crate) fn datastore(world: &World, name: &str) -> Option<MoRef> {
     all.into_iter().find(|datastore| world.inventory.name(datastore) == Some(name))
 }
 
-fn guest_privilege(method: &str) -> &'static str {
-    match method {
-        "StartProgramInGuest" | "TerminateProcessInGuest" => {
-            "VirtualMachine.GuestOperations.Execute"
-        }
-        "InitiateFileTransferToGuest"
-        | "MakeDirectoryInGuest"
-        | "DeleteFileInGuest"
-        | "DeleteDirectoryInGuest"
-        | "MoveFileInGuest"
-        | "CreateTemporaryFileInGuest"
-        | "CreateTemporaryDirectoryInGuest"
-        | "ChangeFileAttributesInGuest" => "VirtualMachine.GuestOperations.Modify",
-        _ => "VirtualMachine.GuestOperations.Query",
-    }
-}
-
 fn by_kind(obj: &MoRef, table: &[(&str, &'static str)]) -> &'static str {
     let fits = table.iter().find(|(base, _)| obj.kind.is_a(base));
     fits.map_or("System.Read", |(_, privilege)| privilege)
@@ -162,39 +144,6 @@ const DESTROY: &[(&str, &str)] = &[
     ("Datastore", "Datastore.Delete"),
     ("Datacenter", "Datacenter.Delete"),
     ("ManagedEntity", "Host.Inventory.DeleteCluster"),
-];
-
-/// Methods that need one privilege on the object they are called on.
-const SIMPLE: &[(&str, &str)] = &[
-    ("CustomizeVM_Task", "VirtualMachine.Provisioning.Customize"),
-    ("PowerOnVM_Task", "VirtualMachine.Interact.PowerOn"),
-    ("PowerOffVM_Task", "VirtualMachine.Interact.PowerOff"),
-    ("ResetVM_Task", "VirtualMachine.Interact.Reset"),
-    ("SuspendVM_Task", "VirtualMachine.Interact.Suspend"),
-    ("ShutdownGuest", "VirtualMachine.Interact.PowerOff"),
-    ("RebootGuest", "VirtualMachine.Interact.Reset"),
-    ("StandbyGuest", "VirtualMachine.Interact.Suspend"),
-    ("AcquireTicket", "VirtualMachine.Interact.ConsoleInteract"),
-    ("MarkAsTemplate", "VirtualMachine.Provisioning.MarkAsTemplate"),
-    ("UnregisterVM", "VirtualMachine.Inventory.Unregister"),
-    ("UpgradeVM_Task", "VirtualMachine.Config.UpgradeVirtualHardware"),
-    ("CreateSnapshot_Task", "VirtualMachine.State.CreateSnapshot"),
-    ("RevertToSnapshot_Task", "VirtualMachine.State.RevertToSnapshot"),
-    ("RevertToCurrentSnapshot_Task", "VirtualMachine.State.RevertToSnapshot"),
-    ("RemoveSnapshot_Task", "VirtualMachine.State.RemoveSnapshot"),
-    ("RemoveAllSnapshots_Task", "VirtualMachine.State.RemoveSnapshot"),
-    ("CreateFolder", "Folder.Create"),
-    ("MoveIntoFolder_Task", "Folder.Move"),
-    ("CreateResourcePool", "Resource.CreatePool"),
-    ("UpdateConfig", "Resource.EditPool"),
-    ("CancelTask", "Global.CancelTask"),
-    ("SearchDatastore_Task", "Datastore.Browse"),
-    ("SearchDatastoreSubFolders_Task", "Datastore.Browse"),
-    ("CopyVirtualDisk_Task", "Datastore.FileManagement"),
-    ("AddCustomFieldDef", "Global.ManageCustomFields"),
-    ("UpdateOptions", "Global.Settings"),
-    ("TerminateSession", "Sessions.TerminateSession"),
-    ("SessionIsActive", "Sessions.ValidateSession"),
 ];
 
 /// The privileges that the authorization manager lists.

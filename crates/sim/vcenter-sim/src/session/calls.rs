@@ -4,7 +4,7 @@ use roost_vim_wire::methods::{
     AcquireGenericServiceTicket, Login, Logout, SessionIsActive, TerminateSession,
 };
 use roost_vim_wire::types::SessionManagerGenericServiceTicket;
-use roost_vim_wire::{Array, Method, MoRef, MoType, Request, Value};
+use roost_vim_wire::{Array, Method, MoRef, Request, Value};
 
 use super::tickets::Ticket;
 use super::{Newcomer, end, open};
@@ -51,13 +51,10 @@ pub(crate) fn login(
 /// The methods that need a session.
 pub(crate) fn call(
     request: &Request<'_>,
-    this: &MoRef,
+    _: &MoRef,
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    if this.kind != MoType::SessionManager {
-        return None;
-    }
     Some(match request.method {
         Logout::NAME => {
             end(world, cx.session);

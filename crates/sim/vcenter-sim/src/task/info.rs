@@ -1,5 +1,5 @@
 use roost_vim_wire::types::{TaskInfo, TaskReason};
-use roost_vim_wire::{Field, MoRef, MoType, Value};
+use roost_vim_wire::{Field, MoRef, MoType, Value, methods};
 
 use crate::task::{State, Task, Tasks};
 
@@ -72,25 +72,9 @@ fn description_id(method: &str, entity: &MoRef) -> String {
         MoType::ClusterComputeResource | MoType::ComputeResource => "ComputeResource",
         kind => kind.as_str(),
     };
-    let verb = match method {
-        "CloneVM_Task" => "clone",
-        "CreateVM_Task" => "createVm",
-        "ReconfigVM_Task" => "reconfigure",
-        "CustomizeVM_Task" => "customize",
-        "PowerOnVM_Task" => "powerOn",
-        "PowerOffVM_Task" => "powerOff",
-        "ResetVM_Task" => "reset",
-        "SuspendVM_Task" => "suspend",
-        "RelocateVM_Task" => "relocate",
-        "UpgradeVM_Task" => "upgradeVirtualHardware",
-        "RevertToSnapshot_Task" => "revert",
-        "RemoveSnapshot_Task" => "remove",
-        other => return format!("{kind}.{}", lower_first(other.trim_end_matches("_Task"))),
-    };
-    format!("{kind}.{verb}")
-}
-
-fn lower_first(text: &str) -> String {
-    let (first, rest) = text.split_at_checked(1).unwrap_or((text, ""));
-    first.to_ascii_lowercase() + rest
+    let text = methods::by_name(method).and_then(|method| method.task);
+    match text.and_then(|text| text.id.rsplit_once('.')) {
+        Some((_, verb)) => format!("{kind}.{verb}"),
+        None => format!("{kind}.{method}"),
+    }
 }

@@ -3,7 +3,7 @@
 use roost_vim_wire::methods::{
     CreateContainerView, CreateListView, DestroyView, ModifyListView, ResetListView,
 };
-use roost_vim_wire::{Method, MoRef, MoType, Request};
+use roost_vim_wire::{Method, MoRef, Request};
 
 use super::Container;
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
@@ -16,12 +16,12 @@ pub(crate) fn call(
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    Some(match (request.method, &this.kind) {
-        (CreateContainerView::NAME, MoType::ViewManager) => create_container(request, world, cx),
-        (CreateListView::NAME, MoType::ViewManager) => create_list(request, world, cx),
-        (ModifyListView::NAME, MoType::ListView) => modify_list(request, world, cx),
-        (ResetListView::NAME, MoType::ListView) => reset_list(request, world, cx),
-        (DestroyView::NAME, MoType::ContainerView | MoType::ListView) => {
+    Some(match request.method {
+        CreateContainerView::NAME => create_container(request, world, cx),
+        CreateListView::NAME => create_list(request, world, cx),
+        ModifyListView::NAME => modify_list(request, world, cx),
+        ResetListView::NAME => reset_list(request, world, cx),
+        DestroyView::NAME => {
             world.views.destroy(this);
             Ok(ReplyBody::of::<DestroyView>(&()))
         }

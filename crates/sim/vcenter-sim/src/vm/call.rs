@@ -3,12 +3,12 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::model::calls;
 use crate::vm::{
-    clone, console, create, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
+    clone, console, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
     template, upgrade,
 };
 use crate::world::World;
 
-/// The methods of VMs and their snapshots, and those of other objects that end in one.
+/// The methods of VMs and their snapshots, and those that all entities have.
 pub(crate) fn call(
     request: &Request<'_>,
     this: &MoRef,
@@ -17,7 +17,6 @@ pub(crate) fn call(
 ) -> Option<CallResult> {
     calls! { request;
         CloneVmTask => |call| clone::clone_vm(world, cx, this, (call.folder, call.name, call.spec)),
-        CreateVmTask => |call| create::create(world, cx, this, (call.config, call.pool, call.host)),
         ReconfigVmTask => |call| Ok(reconfigure::reconfigure(world, cx, this, call.spec)),
         CustomizeVmTask => |call| customize::customize(world, cx, this, call.spec),
         PowerOnVmTask => |call| power::power_on(world, cx, this, call.host),

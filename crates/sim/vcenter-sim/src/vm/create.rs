@@ -16,7 +16,7 @@ use crate::vm::{
 };
 use crate::world::World;
 
-pub(super) fn create(
+pub(crate) fn create(
     world: &mut World,
     cx: &CallContext<'_>,
     folder: &MoRef,

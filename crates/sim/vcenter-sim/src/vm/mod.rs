@@ -6,7 +6,7 @@ mod clone_disk;
 mod config;
 mod config_change;
 mod console;
-mod create;
+pub(crate) mod create;
 mod customize;
 mod destroy;
 mod device;

@@ -23,7 +23,7 @@ data! {
         license_product_version "licenseProductVersion": Option<String>,
     }
 
-    /// The managers that Roost uses, and those that other clients insist on.
+    /// The managers of a vCenter and of a host.
     struct ServiceContent {
         root_folder "rootFolder": MoRef,
         property_collector "propertyCollector": MoRef,
@@ -41,15 +41,40 @@ data! {
         task_manager "taskManager": Option<MoRef>,
         extension_manager "extensionManager": Option<MoRef>,
         customization_spec_manager "customizationSpecManager": Option<MoRef>,
+        guest_customization_manager "guestCustomizationManager": Option<MoRef>,
         custom_fields_manager "customFieldsManager": Option<MoRef>,
+        account_manager "accountManager": Option<MoRef>,
+        diagnostic_manager "diagnosticManager": Option<MoRef>,
         license_manager "licenseManager": Option<MoRef>,
         search_index "searchIndex": Option<MoRef>,
         file_manager "fileManager": Option<MoRef>,
+        datastore_namespace_manager "datastoreNamespaceManager": Option<MoRef>,
         virtual_disk_manager "virtualDiskManager": Option<MoRef>,
+        virtualization_manager "virtualizationManager": Option<MoRef>,
+        snmp_system "snmpSystem": Option<MoRef>,
+        vm_provisioning_checker "vmProvisioningChecker": Option<MoRef>,
+        vm_compatibility_checker "vmCompatibilityChecker": Option<MoRef>,
         ovf_manager "ovfManager": Option<MoRef>,
+        ip_pool_manager "ipPoolManager": Option<MoRef>,
         dv_switch_manager "dvSwitchManager": Option<MoRef>,
+        host_profile_manager "hostProfileManager": Option<MoRef>,
+        cluster_profile_manager "clusterProfileManager": Option<MoRef>,
+        compliance_manager "complianceManager": Option<MoRef>,
+        localization_manager "localizationManager": Option<MoRef>,
         storage_resource_manager "storageResourceManager": Option<MoRef>,
         guest_operations_manager "guestOperationsManager": Option<MoRef>,
+        overhead_memory_manager "overheadMemoryManager": Option<MoRef>,
+        certificate_manager "certificateManager": Option<MoRef>,
+        io_filter_manager "ioFilterManager": Option<MoRef>,
+        vstorage_object_manager "vStorageObjectManager": Option<MoRef>,
+        host_spec_manager "hostSpecManager": Option<MoRef>,
+        crypto_manager "cryptoManager": Option<MoRef>,
+        health_update_manager "healthUpdateManager": Option<MoRef>,
+        failover_cluster_configurator "failoverClusterConfigurator": Option<MoRef>,
+        failover_cluster_manager "failoverClusterManager": Option<MoRef>,
+        tenant_manager "tenantManager": Option<MoRef>,
+        site_info_manager "siteInfoManager": Option<MoRef>,
+        storage_query_manager "storageQueryManager": Option<MoRef>,
     }
 
     struct UserSession {

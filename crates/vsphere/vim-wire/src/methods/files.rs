@@ -1,0 +1,50 @@
+//! Files and disks on datastores.
+
+use crate::types::HostDatastoreBrowserSearchSpec;
+use crate::{Element, MoRef};
+
+methods! {
+    on FileManager {
+        change MakeDirectory = "MakeDirectory" needs "Datastore.FileManagement"
+        {
+            name: String,
+            datacenter: Option<MoRef>,
+            create_parent_directories "createParentDirectories": Option<bool>,
+        } -> ();
+        change DeleteDatastoreFileTask = "DeleteDatastoreFile_Task" needs "Datastore.FileManagement" task "Datastore.deleteDatastoreFile" "Delete file"
+        { name: String, datacenter: Option<MoRef> } -> MoRef;
+        change MoveDatastoreFileTask = "MoveDatastoreFile_Task" needs "Datastore.FileManagement" task "Datastore.moveDatastoreFile" "Move file"
+        {
+            source_name "sourceName": String,
+            source_datacenter "sourceDatacenter": Option<MoRef>,
+            destination_name "destinationName": String,
+            destination_datacenter "destinationDatacenter": Option<MoRef>,
+            force: Option<bool>,
+        } -> MoRef;
+    }
+
+    on HostDatastoreBrowser {
+        read SearchDatastoreTask = "SearchDatastore_Task" needs "Datastore.Browse" task "Datastore.searchDatastore" "Search datastore"
+        {
+            datastore_path "datastorePath": String,
+            search_spec "searchSpec": Option<HostDatastoreBrowserSearchSpec>,
+        } -> MoRef;
+        read SearchDatastoreSubFoldersTask = "SearchDatastoreSubFolders_Task" needs "Datastore.Browse" task "Datastore.searchDatastoreSubFolders" "Search datastore subfolders"
+        {
+            datastore_path "datastorePath": String,
+            search_spec "searchSpec": Option<HostDatastoreBrowserSearchSpec>,
+        } -> MoRef;
+    }
+
+    on VirtualDiskManager {
+        change CopyVirtualDiskTask = "CopyVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.copyVirtualDisk" "Copy virtual disk"
+        {
+            source_name "sourceName": String,
+            source_datacenter "sourceDatacenter": Option<MoRef>,
+            dest_name "destName": String,
+            dest_datacenter "destDatacenter": Option<MoRef>,
+            dest_spec "destSpec": Option<Element>,
+            force: Option<bool>,
+        } -> MoRef;
+    }
+}

@@ -1,0 +1,55 @@
+//! Folders, pools and clusters, and what all entities have.
+
+use crate::types::{
+    ResourceConfigSpec, StoragePlacementResult, StoragePlacementSpec, VirtualMachineConfigSpec,
+};
+use crate::{Element, MoRef};
+
+methods! {
+    on ManagedEntity {
+        change RenameTask = "Rename_Task" task "VirtualMachine.rename" "Rename virtual machine"
+        { new_name "newName": String } -> MoRef;
+        change DestroyTask = "Destroy_Task" task "VirtualMachine.destroy" "Delete virtual machine"
+        {} -> MoRef;
+    }
+
+    on Folder {
+        change CreateVmTask = "CreateVM_Task" needs "VirtualMachine.Inventory.Create" task "Folder.createVm" "Create virtual machine"
+        {
+            config: VirtualMachineConfigSpec,
+            pool: MoRef,
+            host: Option<MoRef>,
+        } -> MoRef;
+        change CreateFolder = "CreateFolder" needs "Folder.Create"
+        { name: String } -> MoRef;
+        change MoveIntoFolderTask = "MoveIntoFolder_Task" needs "Folder.Move" task "Folder.moveIntoFolder" "Move entities"
+        { list: Vec<MoRef> } -> MoRef;
+        read PlaceVmsXCluster = "PlaceVmsXCluster" { placement_spec "placementSpec": Element } -> Element;
+    }
+
+    on ResourcePool {
+        change CreateResourcePool = "CreateResourcePool" needs "Resource.CreatePool"
+        { name: String, spec: ResourceConfigSpec } -> MoRef;
+        change UpdateConfig = "UpdateConfig" needs "Resource.EditPool"
+        {
+            name: Option<String>,
+            config: Option<ResourceConfigSpec>,
+        } -> ();
+    }
+
+    on ClusterComputeResource {
+        read PlaceVm = "PlaceVm" { placement_spec "placementSpec": Element } -> Element;
+    }
+
+    on EnvironmentBrowser {
+        read QueryConfigOption = "QueryConfigOption" { key: Option<String>, host: Option<MoRef> } -> Option<Element>;
+        read QueryConfigOptionEx = "QueryConfigOptionEx" { spec: Option<Element> } -> Option<Element>;
+        read QueryConfigTarget = "QueryConfigTarget" { host: Option<MoRef> } -> Option<Element>;
+    }
+
+    on StorageResourceManager {
+        read RecommendDatastores = "RecommendDatastores" {
+            storage_spec "storageSpec": StoragePlacementSpec,
+        } -> StoragePlacementResult;
+    }
+}
