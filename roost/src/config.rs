@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use roost_hatchery::config::{self, Config, Loaded, SystemSurroundings};
+use roost_supervise::Chain;
 
-use crate::chain::Chain;
 use crate::output::say;
 use crate::serve::load_tls;
 
@@ -30,7 +30,7 @@ fn read(file: &Path) -> anyhow::Result<Loaded> {
         Ok(loaded) => {
             tell("warning", &loaded.warnings);
             if let Err(error) = load_tls(&loaded.config.listen) {
-                tell("problem", &[Chain(&error.into())]);
+                tell("problem", &[Chain(&error)]);
                 anyhow::bail!("{}: {}", file.display(), count(1, "problem"));
             }
             Ok(loaded)

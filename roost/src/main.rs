@@ -1,7 +1,6 @@
 //! `roost`: command line, configuration, wiring; no decisions.
 
 mod ask;
-mod chain;
 mod cli;
 mod completions;
 mod config;
@@ -9,7 +8,6 @@ mod demo;
 mod doctor;
 mod interruption;
 mod man;
-mod notify;
 mod output;
 mod serve;
 mod sim_cds;
@@ -23,8 +21,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use roost_hatchery::run::StartError;
+use roost_supervise::Chain;
 
-use crate::chain::Chain;
 use crate::cli::{Args, Command, ConfigAction, Simulator};
 
 /// A service manager must not try this again and again: the account would be locked. `deploy/systemd/roost.service` names it.
@@ -43,7 +41,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("roost: {}", Chain(&error));
+            eprintln!("roost: {}", Chain(&*error));
             match error.downcast_ref() {
                 Some(StartError::LoginRefused { .. }) => ExitCode::from(LOGIN_REFUSED),
                 _ => ExitCode::FAILURE,

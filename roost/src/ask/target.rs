@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use reqwest::Url;
 use roost_cds::Secret;
 use roost_hatchery::config::{Invalid, Listen, Surroundings};
+use roost_supervise::Chain;
 
 use super::args::Reach;
-use crate::chain::Chain;
 
 /// Where a service is if nobody says so: the port of CDS's own sample configuration.
 const DEFAULT_URL: &str = "http://127.0.0.1:8086";
@@ -47,7 +47,7 @@ impl Target {
                 // Whoever only looks may do so without a token that they may not read.
                 match Listen::token(&text, surroundings) {
                     Ok(given) => token = given.map(|token| token.expose().to_owned()),
-                    Err(trouble) => token_trouble = Some(Chain(&trouble.into()).to_string()),
+                    Err(trouble) => token_trouble = Some(Chain(&trouble).to_string()),
                 }
                 url_of(path, &text, surroundings)?
             }

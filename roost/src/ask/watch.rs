@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use roost_supervise::Chain;
 use tokio::time::sleep;
 
 use super::client::AskError;
 use super::words::page as in_lines;
 use super::{Answer, Page};
-use crate::chain::Chain;
 use crate::interruption::interruption;
 use crate::output::say;
 
@@ -38,8 +38,7 @@ pub(super) async fn run(
             Err(error) => {
                 // Once, however long it lasts; what was said before it stays on the screen.
                 if !is_lost {
-                    let why = anyhow::Error::from(error);
-                    eprintln!("roost: {}; asking again every {}", Chain(&why), seconds(every));
+                    eprintln!("roost: {}; asking again every {}", Chain(&error), seconds(every));
                 }
                 is_lost = true;
             }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use roost_supervise::Chain;
 use tokio::time::timeout;
-
-use crate::chain::Chain;
 
 /// For a name server.
 pub(super) const NAME: Duration = Duration::from_secs(5);
@@ -38,7 +37,7 @@ pub(super) async fn within<T, E: Into<anyhow::Error>>(
 
 /// An error with all of its causes.
 pub(super) fn told(error: impl Into<anyhow::Error>) -> String {
-    Chain(&error.into()).to_string()
+    Chain(&*error.into()).to_string()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use roost_console::{Console, Settings, Steer};
 use roost_hatchery::config::{Config, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, Wiring};
+use roost_supervise::ServiceManager;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -26,7 +27,6 @@ use tokio::sync::watch;
 pub(crate) use self::source::HatcherySource;
 pub(crate) use self::steer::HatcherySteer;
 pub(crate) use self::tls::load as load_tls;
-use crate::notify::Supervisor;
 use crate::output::say;
 use crate::{config, telemetry};
 
@@ -62,15 +62,15 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
     };
     let steer = Some(Arc::new(HatcherySteer(hatchery.helm())) as Arc<dyn Steer>);
     let page = tokio::spawn(Console { source, steer, settings }.serve(listener, closed(ended)));
-    let (mut stopped, supervisor) = (hatchery.stopped(), Supervisor::from_environment());
+    let (mut stopped, manager) = (hatchery.stopped(), ServiceManager::from_environment());
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
-        never = be_supervised(&supervisor, &hatchery) => match never {},
+        never = be_supervised(&manager, &hatchery) => match never {},
         why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
     };
     tracing::info!("stopping: nothing new is begun");
-    supervisor.stopping("nothing new is begun");
+    manager.stopping("nothing new is begun");
     let mut draining = pin!(hatchery.shut_down(GRACE));
     let left = tokio::select! {
         biased;
@@ -93,11 +93,11 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Tells the service manager when decisions are made, and from there on that they are. Does not end.
-async fn be_supervised(supervisor: &Supervisor, hatchery: &Hatchery) -> Infallible {
+async fn be_supervised(manager: &ServiceManager, hatchery: &Hatchery) -> Infallible {
     hatchery.opened().await;
-    supervisor.ready("open for jobs");
+    manager.ready("open for jobs");
     let window = hatchery.window();
-    supervisor.keep_alive(|| window.liveness().iter().all(|check| check.ok)).await;
+    manager.keep_alive(|| window.liveness().iter().all(|check| check.ok)).await;
     std::future::pending().await
 }
 

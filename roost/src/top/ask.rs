@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_console::views::{DecisionView, JobDetail, VmDetail};
+use roost_supervise::Chain;
 use tokio::time::sleep;
 
 use super::known::{Facts, Known, Lists};
 use crate::ask::{AskError, Client};
-use crate::chain::Chain;
 use crate::terminal::{Detail, Opened, Picture};
 
 /// What stands in the lists is looked at by a person, and changes less often than the overview.
@@ -63,5 +63,5 @@ async fn detail(client: &Client, opened: &Opened) -> Option<Detail> {
         }
         Opened::Decision(_) => return None,
     };
-    Some(found.unwrap_or_else(|error| Detail::Nothing(Chain(&error.into()).to_string())))
+    Some(found.unwrap_or_else(|error| Detail::Nothing(Chain(&error).to_string())))
 }

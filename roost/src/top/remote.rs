@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use roost_console::Action;
 use roost_console::views::Overview;
+use roost_supervise::Chain;
 use tokio::runtime::Handle;
 
 use super::known::Known;
 use crate::ask::Client;
-use crate::chain::Chain;
 use crate::tell::tell;
 use crate::terminal::{
     Count, Look, Mood, Opened, Origin, Picture, Said, clock_time, duration_words,
@@ -76,7 +76,7 @@ impl Origin for Remote {
         self.runtime.spawn(async move {
             let said = match tell(&client, &action, None).await {
                 Ok(done) => Said { is_done: done.done, words: done.words },
-                Err(error) => Said { is_done: false, words: Chain(&error.into()).to_string() },
+                Err(error) => Said { is_done: false, words: Chain(&error).to_string() },
             };
             known.facts().said = Some(said);
             known.at_once.notify_one();

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_clock::Clock;
+use roost_supervise::Chain;
 use tracing::warn;
 use url::Url;
 
-use crate::chain::Chain;
 use crate::{
     Api, CallError, CdnConfig, Heartbeat, HeartbeatSettings, QueueSettings, QueueWatch,
     Registration, Secret, Transport, v1, v2,

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_clock::Clock;
+use roost_supervise::Chain;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{info, warn};
 
-use crate::chain::Chain;
 use crate::{CallError, ErrorKind, MonitoringStatus, Protocol, v1, v2};
 
 /// How often a heart beats and when it stops.

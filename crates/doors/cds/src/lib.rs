@@ -3,7 +3,6 @@
 mod api;
 mod call;
 mod cdn;
-mod chain;
 mod client;
 mod error;
 mod go_duration;
@@ -52,5 +51,3 @@ pub use worker::{
     NamesExhausted, OsArch, Purpose, ScriptError, V1Worker, V2Worker, WorkerClaims, WorkerConfig,
     WorkerNames, slug,
 };
-
-pub(crate) use chain::Chain;

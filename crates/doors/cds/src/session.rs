@@ -185,7 +185,7 @@ impl<S: SignIn> Session<S> {
                 }
                 Err(error) if Instant::now() + SIGN_IN_INTERVAL > give_up => return Err(error),
                 Err(error) => {
-                    let why = crate::Chain(&error);
+                    let why = roost_supervise::Chain(&error);
                     warn!(protocol = %S::PROTOCOL, "sign-in is tried again in 10 s: {why}");
                     time::sleep(SIGN_IN_INTERVAL).await;
                 }

@@ -1,11 +1,11 @@
 //! The network side of [`Transport`].
 
-use std::error::Error as _;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
+use roost_supervise::Chain;
 
 use crate::tls::{Pins, client_config};
 use crate::{Body, SendFuture, Thumbprint, TlsTrust, Transport};
@@ -84,14 +84,5 @@ fn to_io(error: reqwest::Error) -> io::Error {
         io::ErrorKind::ConnectionAborted
     };
     let error = error.without_url();
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let text = next.to_string();
-        if !line.contains(&text) {
-            line = format!("{line}: {text}");
-        }
-        cause = next.source();
-    }
-    io::Error::new(kind, line)
+    io::Error::new(kind, Chain(&error).to_string())
 }

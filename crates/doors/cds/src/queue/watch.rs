@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_clock::Clock;
+use roost_supervise::Chain;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{self, Instant, MissedTickBehavior};
 use tracing::{debug, info, warn};
@@ -12,7 +13,6 @@ use super::QueueHealth;
 use super::backoff::Backoff;
 use super::feed::Feed;
 pub use super::feed::WaitingJob;
-use crate::chain::Chain;
 use crate::{CallError, ErrorKind, JobId, Protocol, SocketClosed, v1, v2};
 
 /// When to look at a queue.

@@ -6,17 +6,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_cds::{CallError, JobHint, JobId, Protocol, QueueSettings, QueueWatch, v1, v2};
 use roost_fleet::{Decided, Draft, Gate, NextLook, Subject};
+use roost_supervise::{Chain, Tasks};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::chain::Chain;
 use super::desk::Desk;
 use super::jobs::Served;
 use super::nest::Nest;
 use super::order::{Order, Outcome};
 use super::spare_view::spares;
 use super::spawn;
-use super::tasks::Tasks;
 use crate::attempts::{Exhausted, failure_message};
 use crate::job::{Job, ModelRequest};
 use crate::metrics::Counted;

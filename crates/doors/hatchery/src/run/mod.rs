@@ -12,7 +12,6 @@
 //! Nothing here is remembered that a restart could not find again: whose a VM is and what for stands in its annotation, what waits in CDS.
 
 mod cds_calls;
-mod chain;
 mod cleanup;
 mod demand;
 mod desk;
@@ -31,7 +30,6 @@ mod site;
 mod spare_view;
 mod spawn;
 mod steer;
-mod tasks;
 mod workers;
 
 use std::fmt;
@@ -41,6 +39,7 @@ use std::time::Duration;
 use roost_cds::{CallError, HeartbeatGaveUp, SettingsError};
 use roost_clock::{Clock, Random};
 use roost_fleet::{Freeze, Resume};
+use roost_supervise::Chain;
 use roost_vim::AddressError;
 use tokio::sync::watch;
 
@@ -48,9 +47,8 @@ pub use self::observe::{Changes, News, Window, view};
 pub use self::opening::cds_settings;
 pub use self::site::SiteError;
 pub use self::steer::{Held, Helm, Hold, NotDone};
-pub use self::tasks::TaskHealth;
+pub use roost_supervise::TaskHealth;
 
-use self::chain::Chain;
 use self::nest::Running;
 use crate::config::{Config, SecretError, Surroundings};
 use crate::metrics::Metrics;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_cds::v2::AsCodePath;
 use roost_cds::{CallError, v1, v2};
+use roost_supervise::Tasks;
 
 use super::desk::lock;
 use super::nest::Nest;
-use super::tasks::Tasks;
 use crate::time::elapsed;
 
 /// As often as CDS's own hatchery.

@@ -10,6 +10,7 @@ use roost_clock::{Clock, Random};
 use roost_fleet::{
     Decision, Draft, Journal, Mirror, PhaseDeadlines, PoolId, Snapshot, Timelines, VmId,
 };
+use roost_supervise::Tasks;
 use roost_vim::GuestOperations;
 use tokio::sync::{Notify, Semaphore, SetOnce, watch};
 
@@ -20,7 +21,6 @@ use super::machine::Templates;
 use super::models::Models;
 use super::observe::{CallMeter, NamesSeen};
 use super::steer::Steering;
-use super::tasks::Tasks;
 use super::workers::Workers;
 use crate::clone_spec::Site;
 use crate::config::{Config, Surroundings};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
 use roost_fleet::{Journal, Mirror, PhaseDeadlines, PoolId, Timelines};
+use roost_supervise::{Chain, Tasks};
 use roost_vim::wire::MoRef;
 use roost_vim::{CallError, Remedy};
 use tokio::sync::{Semaphore, SetOnce, watch};
@@ -14,7 +15,6 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::cds_calls::CountedCalls;
-use super::chain::Chain;
 use super::cleanup::{self, Deletions};
 use super::desk::{Desk, lock};
 use super::machine::Templates;
@@ -23,7 +23,6 @@ use super::nest::{Nest, Running, Signals};
 use super::observe::{self, CallMeter, NamesSeen};
 use super::site::{self, Login};
 use super::steer::Steering;
-use super::tasks::Tasks;
 use super::workers::Workers;
 use super::{StartError, Stopped, Wiring, demand, keeping, register, spawn};
 use crate::annotation::HatcheryIdentities;
@@ -39,6 +38,7 @@ const ASKING: usize = 8;
 const CDN_PAUSE: Duration = Duration::from_secs(2);
 
 const INVENTORY: &str = "inventory";
+const WORKER_LISTS: &str = "worker-lists";
 const OPENING: &str = "opening";
 /// A wait for news ends after a minute, a call after less; a whole load is a row of them. Many times that is a stream that hangs.
 const UNHEARD: Duration = Duration::from_mins(15);
@@ -114,7 +114,7 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         version,
         hostname,
     });
-    let tasks = Arc::new(Tasks::new(nest.metrics.own.clone()));
+    let tasks = Arc::new(supervised(&nest));
     begin(&nest, &tasks, &datacenter);
     Ok(Running { nest, tasks })
 }
@@ -177,6 +177,11 @@ async fn connect(
     }
 }
 
+fn supervised(nest: &Nest) -> Tasks {
+    let metrics = nest.metrics.own.clone();
+    Tasks::new(move |what| metrics.task_restarted(what)).outlasting_work(&[INVENTORY, WORKER_LISTS])
+}
+
 fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef) {
     let (on, datacenter) = (Arc::clone(nest), datacenter.clone());
     let all = Arc::clone(tasks);
@@ -184,7 +189,7 @@ fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef) {
         follow_inventory(Arc::clone(&on), Arc::clone(&all), datacenter.clone())
     });
     supervise(nest, tasks, OPENING, open);
-    supervise(nest, tasks, "worker-lists", |nest, tasks| async move {
+    supervise(nest, tasks, WORKER_LISTS, |nest, tasks| async move {
         nest.follow_workers(&tasks).await;
     });
     if nest.cds.v1().is_some() && nest.config.models_v1 {

@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use roost_cds::JobId;
 use roost_fleet::{Decided, Draft, Resume, Subject, VmId};
+use roost_supervise::{Chain, Tasks};
 
-use super::chain::Chain;
 use super::desk::lock;
 use super::holding::own_annotation;
 use super::nest::Nest;
 use super::{Hatchery, demand};
 use crate::config::SpareModel;
-use crate::run::tasks::Tasks;
 
 /// What persons have told the hatchery to leave.
 #[derive(Debug, Default)]

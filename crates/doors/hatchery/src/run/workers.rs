@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_cds::{CallError, WorkerStatus, v1, v2};
 use roost_fleet::Freshness;
+use roost_supervise::Tasks;
 
 use super::desk::lock;
 use super::holding::Beside;
 use super::nest::Nest;
-use super::tasks::Tasks;
 use crate::pool::{Listed, StartedVm, Views};
 use crate::time::elapsed;
 

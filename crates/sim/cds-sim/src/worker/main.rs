@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use roost_cds::{HttpSettings, HttpTransport, Secret, WorkerConfig};
 use roost_clock::SystemClock;
+use roost_supervise::Chain;
 
 use super::{Worker, WorkerEnd, WorkerError};
 
@@ -18,13 +18,7 @@ pub fn worker_main(env: &BTreeMap<String, String>) -> u8 {
         Ok(WorkerEnd::Died) => KILLED,
         Ok(_) => 0,
         Err(error) => {
-            let mut line = format!("worker: {error}");
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                let _ = write!(line, ": {error}");
-                cause = error.source();
-            }
-            eprintln!("{line}");
+            eprintln!("worker: {}", Chain(&*error));
             1
         }
     }

@@ -235,8 +235,7 @@ impl Transport for Recorder {
 
 /// An error and all its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    roost_supervise::Chain(error).to_string()
 }
 
 pub(crate) fn io_kind(error: &CallError) -> Option<io::ErrorKind> {

@@ -3,9 +3,9 @@
 use roost_cds::v1::{ModelPath, SpawnError};
 use roost_cds::{CallError, JobId, JobStatus};
 use roost_fleet::{Decided, Draft, Subject};
+use roost_supervise::Chain;
 
 use crate::retire::{Aftermath, Reason};
-use crate::run::chain::Chain;
 use crate::run::nest::Nest;
 
 /// Settles what is owed for a VM that is gone. What cannot be settled now is found again: a worker without a VM is set right, and CDS has

@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use roost_cds::{CallError, JobId, JobStatus};
 use roost_fleet::{Basis, Decided, Draft, Subject, Vm};
+use roost_supervise::{Chain, Tasks};
 
 use super::deletions::Absence;
 use super::fate::{Fate, fates};
 use crate::annotation::Annotation;
 use crate::retire::Reason;
-use crate::run::chain::Chain;
 use crate::run::holding::own_annotation;
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 use crate::status::task;
 
 /// At one look, so that many such VMs do not become a burst of calls. The rest is asked about at the next.

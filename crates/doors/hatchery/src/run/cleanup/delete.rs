@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use roost_cds::JobId;
 use roost_fleet::{Decided, Draft, NextLook, Subject, Vm};
+use roost_supervise::Chain;
 
 use super::aftermath::settle;
 use super::deletions::UnderWay;
 use crate::annotation::Annotation;
 use crate::retire::{Aftermath, Reason};
-use crate::run::chain::Chain;
 use crate::run::desk::AtWork;
 use crate::run::nest::Nest;
 

@@ -1,12 +1,11 @@
 //! The events of VMs that say nowhere else since when they are workers: those that a CDS hatchery before 0.57 claimed.
 
+use roost_supervise::{Chain, Tasks};
 use roost_vim::EventQuery;
 
 use super::fate::fates;
 use crate::retire::{EventKind, EventTimes, Verdict};
-use crate::run::chain::Chain;
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 use crate::status::task;
 
 /// At one look, so that a datacenter full of such VMs does not become a burst of calls. The rest is asked for at the next.

@@ -19,15 +19,14 @@ mod set_right;
 use std::sync::Arc;
 
 use roost_fleet::{Freeze, Resume};
+use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
 pub(crate) use self::deletions::Deletions;
 pub(crate) use self::fate::fates;
 pub(super) use self::set_right::keep_right;
 
-use super::chain::Chain;
 use super::nest::Nest;
-use super::tasks::Tasks;
 use crate::planted::{self, Bug};
 use crate::status::task;
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use roost_fleet::{
     Basis, Candidate, Decided, Draft, Evidence, Gate, NextLook, Outcome, Subject, Verdict, VmId,
 };
+use roost_supervise::Tasks;
 
 use super::delete::{Deletion, delete};
 use super::deletions::{Absence, UnderWay};
@@ -15,7 +16,6 @@ use crate::planted::{self, Bug};
 use crate::retire;
 use crate::run::nest::Nest;
 use crate::run::steer::Held;
-use crate::run::tasks::Tasks;
 use crate::time::elapsed;
 
 /// What was seen once is looked at again after this long: time for both sides to say something newer.

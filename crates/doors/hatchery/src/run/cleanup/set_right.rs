@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use roost_cds::CallError;
 use roost_fleet::{Decided, Draft, Subject};
+use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
 use super::aftermath::give_back;
 use crate::pool::{Consistency, Correction, Pool};
-use crate::run::chain::Chain;
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 use crate::status::task;
 
 const INTERVAL: Duration = Duration::from_secs(20);

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use roost_fleet::{Decided, Draft, NextLook, Power, Reservation, VmId};
+use roost_supervise::Chain;
 
 use super::look::subject;
 use super::source::Source;
 use crate::clone_spec::Birth;
 use crate::config::SpareKind;
-use crate::run::chain::Chain;
 use crate::run::desk::{AtWork, lock};
 use crate::run::holding::own_annotation;
 use crate::run::machine::StepError;

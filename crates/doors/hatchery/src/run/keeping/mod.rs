@@ -17,12 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_fleet::Reservation;
+use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
 use self::look::{Work, look};
-use super::chain::Chain;
 use super::nest::Nest;
-use super::tasks::Tasks;
 use crate::spares::Removal;
 use crate::status::task;
 

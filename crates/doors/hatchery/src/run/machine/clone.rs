@@ -3,13 +3,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_fleet::{Phase, Power, Reservation, Vm, VmId, Wrote, condition};
+use roost_supervise::Chain;
 use roost_vim::{CloneVm, Made, TemplateFacts, VmError};
 use tokio::time::timeout;
 
 use super::error::vm_may_pass;
 use super::{Pauses, StepError};
 use crate::clone_spec::Birth;
-use crate::run::chain::Chain;
 use crate::run::desk::AtWork;
 use crate::run::nest::Nest;
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_fleet::{PoolUsage, Vm};
+use roost_supervise::{Chain, Tasks};
 use tokio::time::{sleep, timeout};
 
-use super::super::chain::Chain;
 use super::super::desk::lock;
 use super::super::nest::Nest;
 use super::super::spare_view::in_flight;
-use super::super::tasks::Tasks;
 use super::disks::Disks;
 use super::overview::queue;
 use crate::annotation::Annotation;

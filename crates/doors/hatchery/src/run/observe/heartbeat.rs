@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::{Heartbeat, HeartbeatHealth, HeartbeatSettings, MonitoringStatus, Protocol};
+use roost_supervise::{Chain, Tasks};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::super::Stopped;
-use super::super::chain::Chain;
 use super::super::desk::lock;
 use super::super::nest::Nest;
-use super::super::tasks::Tasks;
 
 /// Before a V2 heartbeat that gave up begins anew: CDS forgets a V2 hatchery less quickly than a V1 service, and its jobs come by poll meanwhile.
 const ANEW: Duration = Duration::from_mins(1);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_cds::{HeartbeatHealth, Level, MonitoringStatus, Protocol, QueueHealth};
 use roost_fleet::Snapshot;
+use roost_supervise::Tasks;
 
 use super::super::nest::Nest;
-use super::super::tasks::Tasks;
 use super::overview::queue;
 use super::view::{Check, Link, Pool};
 use super::workers::{inventory_doubt, started};
@@ -16,8 +16,6 @@ use crate::time::elapsed;
 
 /// A queue that was neither polled nor pushed for this long is not heard: three polls were missed.
 const DEAF: Duration = Duration::from_mins(1);
-/// A task that failed so often in a row does not come to itself any more.
-const HOPELESS: u64 = 10;
 
 /// A line of ours.
 type Line = (Level, &'static str, String);
@@ -99,13 +97,14 @@ impl Nest {
             .into_iter()
             .map(|task| Check {
                 name: task.name,
-                ok: task.silent.is_none() && (task.is_running || task.restarts < HOPELESS),
+                ok: task.is_running && task.silent.is_none(),
                 words: match (task.is_running, task.silent, task.restarts) {
                     (true, Some(silent), _) => {
                         format!("hangs: no progress for {} s", silent.as_secs())
                     }
                     (true, None, 0) => "running".to_owned(),
                     (true, None, restarts) => format!("running, restarted {restarts} times"),
+                    (false, _, 0) => "not running".to_owned(),
                     (false, _, restarts) => format!("not running, restarted {restarts} times"),
                 },
             })

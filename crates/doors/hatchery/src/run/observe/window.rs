@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use roost_cds::MonitoringStatus;
 use roost_fleet::{AddressCell, Decision, Journal, Step, VmId};
+use roost_supervise::Tasks;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -9,7 +10,6 @@ use tokio::sync::{broadcast, watch};
 use super::super::Hatchery;
 use super::super::nest::Nest;
 use super::super::steer::Held;
-use super::super::tasks::Tasks;
 use super::view::{
     CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
 };

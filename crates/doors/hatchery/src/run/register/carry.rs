@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roost_cds::v1::SpawnError;
 use roost_cds::{ClaimedModel, Commands, Purpose as StartedFor, V1Worker};
 use roost_fleet::{Decided, Draft, NextLook, Reservation, Vm};
+use roost_supervise::Chain;
 use roost_vim::{GuestCredentials, Program};
 use tokio::time::Instant;
 
@@ -15,7 +16,6 @@ use super::look::{NewRegistration, subject};
 use super::template::{build, install};
 use crate::clone_spec::{Birth, Purpose};
 use crate::model::WorkerModel;
-use crate::run::chain::Chain;
 use crate::run::desk::AtWork;
 use crate::run::machine::{StepError, launch_program};
 use crate::run::nest::Nest;

@@ -17,11 +17,10 @@ mod template;
 use std::sync::Arc;
 
 use roost_fleet::VmId;
+use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
-use super::chain::Chain;
 use super::nest::Nest;
-use super::tasks::Tasks;
 
 use self::look::{Work, look};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use roost_cds::v1::ModelPath;
 use roost_cds::{CallError, JobId, JobStatus, v1};
 use roost_fleet::{Decided, Draft, Power, Subject, Vm};
+use roost_supervise::{Chain, Tasks};
 
 use super::NewWorker;
 use super::bring_up::{Earlier, bring_up};
@@ -21,13 +22,11 @@ use crate::model::WorkerModel;
 use crate::names::VmName;
 use crate::plan::Choice;
 use crate::refusal::Refusal;
-use crate::run::chain::Chain;
 use crate::run::demand;
 use crate::run::desk::AtWork;
 use crate::run::holding::own_annotation;
 use crate::run::machine::Pauses;
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 use crate::time::elapsed;
 
 /// How long CDS is asked about the job of a VM. Then the clean-up has it.

@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_fleet::{Decided, Draft, NextLook, VmId};
+use roost_supervise::{Chain, Tasks};
 use tokio::time::{Instant, timeout};
 
 use super::job_side::give_back;
 use super::{NewWorker, tell};
 use crate::metrics::Counted;
 use crate::planted::{self, Bug};
-use crate::run::chain::Chain;
 use crate::run::desk::AtWork;
 use crate::run::machine::{Pauses, StepError};
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 use crate::time::elapsed;
 
 const BUDGET: Duration = Duration::from_mins(5);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use roost_cds::{CallError, ErrorKind, JobId, JobStatus, v1, v2};
+use roost_supervise::Chain;
 
-use crate::run::chain::Chain;
 use crate::run::machine::Pauses;
 use crate::run::nest::Nest;
 

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_fleet::{Decided, Draft, NextLook, Reservation, Subject, Timeline, VmId};
+use roost_supervise::{Chain, Tasks};
 
 pub(super) use self::adopt::adopt;
 pub(super) use self::kit::KitError;
@@ -34,10 +35,8 @@ use self::job_side::{Taking, take};
 use self::kit::pack;
 use self::source::{Source, Stillborn};
 use self::watch::{Watched, watch};
-use super::chain::Chain;
 use super::nest::Nest;
 use super::order::{Order, Outcome};
-use super::tasks::Tasks;
 use crate::flavor::Flavor;
 use crate::job::Job;
 use crate::metrics::{Counted, Start};

@@ -6,13 +6,12 @@ use std::time::Duration;
 use roost_cds::v1::SpawnInfo;
 use roost_cds::v2::InfoLevel;
 use roost_cds::{CallError, JobId};
+use roost_supervise::{Chain, Tasks};
 
 use super::NewWorker;
 use crate::messages;
 use crate::model::WorkerModel;
-use crate::run::chain::Chain;
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 
 /// Says beside everything else that a worker is being started.
 pub(super) fn of_start(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use roost_cds::CallError;
 use roost_fleet::{Check, Phase, PhaseError, Power, Vm};
+use roost_supervise::Tasks;
 use roost_vim::{Exit, GuestCredentials};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -15,7 +16,6 @@ use super::job_side::{Standing, standing};
 use crate::run::desk::AtWork;
 use crate::run::machine::{Launch, LaunchSeen, Pauses};
 use crate::run::nest::Nest;
-use crate::run::tasks::Tasks;
 
 /// How often it is looked whether CDS knows the worker by now. Only a look at what was read for all workers.
 const LOOK: Duration = Duration::from_secs(2);

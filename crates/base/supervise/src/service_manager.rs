@@ -14,16 +14,16 @@ use tokio::time::{MissedTickBehavior, interval};
 /// A manager that does not read holds us up no longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whoever supervises this process.
+/// The service manager that started this process, if one did.
 #[derive(Debug)]
-pub(crate) struct Supervisor {
+pub struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
     /// It ends the process when nothing was heard for this long.
     watchdog: Option<Duration>,
 }
 
-impl Supervisor {
-    pub(crate) fn from_environment() -> Self {
+impl ServiceManager {
+    pub fn from_environment() -> Self {
         let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
         // Meant for another process of the unit if it names one.
         let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
@@ -44,18 +44,18 @@ impl Supervisor {
     }
 
     /// Everything was read once and decisions are made.
-    pub(crate) fn ready(&self, words: &str) {
+    pub fn ready(&self, words: &str) {
         self.send(&format!("READY=1\nSTATUS={}", one_line(words)));
     }
 
     /// Begins nothing new any more.
-    pub(crate) fn stopping(&self, words: &str) {
+    pub fn stopping(&self, words: &str) {
         self.send(&format!("STOPPING=1\nSTATUS={}", one_line(words)));
     }
 
     /// Feeds the watchdog for as long as `is_alive` says so, three times within its patience. Never returns; without a watchdog it just
     /// waits. A service that is stuck is then restarted by whoever supervises it.
-    pub(crate) async fn keep_alive(&self, is_alive: impl Fn() -> bool) {
+    pub async fn keep_alive(&self, is_alive: impl Fn() -> bool) {
         let Some(patience) = self.watchdog else { return std::future::pending().await };
         let mut ticks = interval((patience / 3).max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn the_manager_hears_when_the_service_is_ready_and_when_it_stops() {
         let manager = Manager::listen();
-        let supervisor = Supervisor::at(Some(manager.1.clone()), None);
-        supervisor.ready("serves on port 8086");
-        supervisor.stopping("two starts\nare under way");
+        let service = ServiceManager::at(Some(manager.1.clone()), None);
+        service.ready("serves on port 8086");
+        service.stopping("two starts\nare under way");
         let wanted =
             ["READY=1\nSTATUS=serves on port 8086", "STOPPING=1\nSTATUS=two starts are under way"];
         assert_eq!(manager.heard(), wanted);
@@ -171,16 +171,16 @@ mod tests {
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let manager =
             Manager::of(UnixDatagram::bind_addr(&address).unwrap(), format!("@{name}").into());
-        Supervisor::at(Some(manager.1.clone()), None).ready("");
+        ServiceManager::at(Some(manager.1.clone()), None).ready("");
         assert_eq!(manager.heard(), ["READY=1\nSTATUS="]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_watchdog_is_fed_while_the_service_is_alive_and_not_one_moment_longer() {
         let manager = Manager::listen();
-        let supervisor = Supervisor::at(Some(manager.1.clone()), Some(30_000_000));
+        let service = ServiceManager::at(Some(manager.1.clone()), Some(30_000_000));
         let alive = AtomicBool::new(true);
-        let feeding = supervisor.keep_alive(|| alive.load(Ordering::Relaxed));
+        let feeding = service.keep_alive(|| alive.load(Ordering::Relaxed));
         let watching = async {
             sleep(Duration::from_secs(29)).await;
             assert_eq!(manager.heard(), ["WATCHDOG=1"; 3]);
@@ -202,10 +202,10 @@ mod tests {
         let gone = env::temp_dir().join(unique());
         for socket in [None, Some("".into()), Some("vsock:2:9".into()), Some(gone.into_os_string())]
         {
-            let supervisor = Supervisor::at(socket.clone(), Some(1_000_000));
-            supervisor.ready("ready");
-            supervisor.stopping("stopping");
-            let feeding = supervisor.keep_alive(|| true);
+            let service = ServiceManager::at(socket.clone(), Some(1_000_000));
+            service.ready("ready");
+            service.stopping("stopping");
+            let feeding = service.keep_alive(|| true);
             assert!(timeout(Duration::from_mins(1), feeding).await.is_err(), "{socket:?}");
         }
     }

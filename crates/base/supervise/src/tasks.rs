@@ -1,40 +1,39 @@
-//! Background tasks that do not die silently: a panic is caught, counted and seen, and the task begins anew after a pause (W10). Nor do they hang
+//! Background tasks that do not die silently: a panic is caught, reported and seen, and the task begins anew after a pause. Nor do they hang
 //! silently: each says before every step by when it will be heard again, and one that keeps silent for longer is seen.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::metrics::OwnMetrics;
+use crate::Backoff;
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// Between a panic and the next start.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(1));
 /// A task that ran this long before it panicked begins with short pauses again.
 const STEADY: Duration = Duration::from_mins(5);
 
-/// Loops that begin nothing and that work under way cannot do without: it waits for what they see. They go on until it is done.
-const SENSES: [&str; 2] = ["inventory", "worker-lists"];
-
-/// All tasks of a hatchery. They hold it themselves, so it must be ended.
-pub(crate) struct Tasks {
+/// All background tasks of one service. They often hold the service themselves, so they must be ended.
+pub struct Tasks {
     shared: Arc<Shared>,
     loops: Mutex<JoinSet<()>>,
-    senses: Mutex<JoinSet<()>>,
+    outlasting: Mutex<JoinSet<()>>,
+    /// Names of the loops that begin nothing and that work under way cannot do without. They go on until it is done.
+    outlasting_names: &'static [&'static str],
 }
 
 struct Shared {
     states: Mutex<BTreeMap<&'static str, State>>,
-    /// Work with an end, such as the start of one worker.
+    /// Work with an end, such as the start of one machine.
     errands: Mutex<JoinSet<()>>,
-    errand_ended: Notify,
-    metrics: OwnMetrics,
+    /// Told of every panic, with the name of the loop or the kind of work.
+    panicked: Box<dyn Fn(&'static str) + Send + Sync>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,43 +63,58 @@ pub struct TaskHealth {
 }
 
 impl Tasks {
-    pub(crate) fn new(metrics: OwnMetrics) -> Self {
+    /// `panicked` is told of every panic, with the name of the loop or the kind of work: a closed set, so it can be a metric's label.
+    pub fn new(panicked: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
         let shared = Shared {
             states: Mutex::default(),
             errands: Mutex::default(),
-            errand_ended: Notify::new(),
-            metrics,
+            panicked: Box::new(panicked),
         };
-        Self { shared: Arc::new(shared), loops: Mutex::default(), senses: Mutex::default() }
+        Self {
+            shared: Arc::new(shared),
+            loops: Mutex::default(),
+            outlasting: Mutex::default(),
+            outlasting_names: &[],
+        }
     }
 
-    /// Runs `body` for as long as the hatchery lives. It is begun again if it panics; if it returns, that was its end.
-    pub(crate) fn supervise<F>(&self, name: &'static str, body: impl Fn() -> F + Send + 'static)
+    /// Loops of these names begin nothing, and work under way waits for what they see: they go on until it is done.
+    #[must_use]
+    pub fn outlasting_work(self, names: &'static [&'static str]) -> Self {
+        Self { outlasting_names: names, ..self }
+    }
+
+    /// Runs `body` for as long as the service lives. It is begun again if it panics; if it returns, that was its end.
+    pub fn supervise<F>(&self, name: &'static str, body: impl Fn() -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
         shared.set(name, |state| state.is_running = true);
-        let kind = if SENSES.contains(&name) { &self.senses } else { &self.loops };
+        let kind =
+            if self.outlasting_names.contains(&name) { &self.outlasting } else { &self.loops };
         lock(kind).spawn(async move {
-            let mut pause = FIRST_PAUSE;
+            let mut attempts = PAUSES.attempts();
             loop {
                 let began = Instant::now();
-                let ended = AbortOnDrop(tokio::spawn(body())).join().await;
-                let Err(error) = ended else {
-                    // What has come to its end is missed by nobody.
+                let ended = match begin(&body) {
+                    Ok(run) => AbortOnDrop(tokio::spawn(run)).join().await.map_err(Ended::of),
+                    Err(panic) => Err(Ended::Panicked(panic)),
+                };
+                let Err(ended) = ended else {
+                    // A loop that returned on purpose is not reported as dead.
                     lock(&shared.states).remove(name);
                     return;
                 };
                 shared.set(name, |state| (state.is_running, state.beat) = (false, None));
-                let Ok(panic) = error.try_into_panic() else { return };
-                tracing::error!(task = name, "panicked and begins anew: {}", words(&*panic));
-                shared.metrics.task_restarted(name);
+                let Ended::Panicked(panic) = ended else { return };
+                shared.report(name, "panicked and begins anew", &*panic);
                 if began.elapsed() >= STEADY {
-                    pause = FIRST_PAUSE;
+                    attempts.reset();
                 }
-                sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                if let Some(pause) = attempts.failed() {
+                    sleep(pause).await;
+                }
                 shared.set(name, |state| {
                     state.is_running = true;
                     state.restarts += 1;
@@ -110,71 +124,61 @@ impl Tasks {
     }
 
     /// A loop goes on, and is heard again `within` this long at the latest: the next step is bounded by deadlines of its own that add up to less.
-    pub(crate) fn beat(&self, name: &'static str, within: Duration) {
+    pub fn beat(&self, name: &'static str, within: Duration) {
         let at = Instant::now();
         self.shared.heard(name, Some(Beat { at, due: at.checked_add(within) }));
     }
 
     /// A loop goes on to wait for something that may take any time.
-    pub(crate) fn rest(&self, name: &'static str) {
+    pub fn rest(&self, name: &'static str) {
         self.shared.heard(name, None);
     }
 
     /// Work with an end. `kind` is from a closed set; a panic is counted under it and ends only this piece of work.
-    pub(crate) fn errand(
-        &self,
-        kind: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub fn errand(&self, kind: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::clone(&self.shared);
         let mut errands = lock(&self.shared.errands);
         while errands.try_join_next().is_some() {}
-        errands.spawn(async move {
-            shared.run(kind, work).await;
-            shared.errand_ended.notify_waiters();
-        });
+        errands.spawn(async move { shared.run(kind, work).await });
     }
 
     /// As an errand, but nobody waits for its end at shutdown: the next start takes it up again.
-    pub(crate) fn aside(
-        &self,
-        kind: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub fn aside(&self, kind: &'static str, work: impl Future<Output = ()> + Send + 'static) {
         let shared = Arc::clone(&self.shared);
         let mut loops = lock(&self.loops);
         while loops.try_join_next().is_some() {}
         loops.spawn(async move { shared.run(kind, work).await });
     }
 
-    pub(crate) fn errands(&self) -> usize {
+    pub fn errands(&self) -> usize {
         let mut errands = lock(&self.shared.errands);
         while errands.try_join_next().is_some() {}
         errands.len()
     }
 
-    /// Ends the loops, so that nothing new is begun, and gives running errands this long to finish. Returns how many did not.
-    pub(crate) async fn drain(&self, grace: Duration) -> usize {
-        lock(&self.loops).abort_all();
+    /// Ends the loops, so that nothing new is begun, and gives running errands this long to finish. Returns how many did not. All tasks have ended
+    /// then, unless one does not come to a wait before the time is over.
+    pub async fn drain(&self, grace: Duration) -> usize {
         let deadline = Instant::now() + grace;
-        loop {
-            let ended = self.shared.errand_ended.notified();
-            let left = self.errands();
-            if left == 0 || timeout_at(deadline, ended).await.is_err() {
-                self.end();
-                return left;
-            }
-        }
+        lock(&self.loops).abort_all();
+        let _ = timeout_at(deadline, joined(&self.loops)).await;
+        let left = match timeout_at(deadline, joined(&self.shared.errands)).await {
+            Ok(()) => 0,
+            Err(_) => self.errands(),
+        };
+        self.end();
+        let _ = timeout_at(deadline, joined(&self.outlasting)).await;
+        left
     }
 
     /// Ends everything at its next wait.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         lock(&self.loops).abort_all();
-        lock(&self.senses).abort_all();
+        lock(&self.outlasting).abort_all();
         lock(&self.shared.errands).abort_all();
     }
 
-    pub(crate) fn health(&self) -> Vec<TaskHealth> {
+    pub fn health(&self) -> Vec<TaskHealth> {
         let now = Instant::now();
         let health = |(name, state): (&&'static str, &State)| TaskHealth {
             name,
@@ -211,16 +215,43 @@ impl Shared {
         change(lock(&self.states).entry(name).or_default());
     }
 
-    /// To its end; a panic is caught and counted.
+    /// To its end; a panic is caught and reported.
     async fn run(&self, kind: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        let ended = AbortOnDrop(tokio::spawn(work)).join().await;
-        if let Err(error) = ended
-            && let Ok(panic) = error.try_into_panic()
-        {
-            tracing::error!(task = kind, "panicked: {}", words(&*panic));
-            self.metrics.task_restarted(kind);
+        let ended = AbortOnDrop(tokio::spawn(work)).join().await.map_err(Ended::of);
+        if let Err(Ended::Panicked(panic)) = ended {
+            self.report(kind, "panicked", &*panic);
         }
     }
+
+    /// A log or a metric that panics in its turn must not end the supervision.
+    fn report(&self, name: &'static str, how: &str, panic: &(dyn Any + Send)) {
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.panicked)(name)));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            tracing::error!(task = name, "{how}: {}", words(panic));
+        }));
+    }
+}
+
+/// Why a task did not come to its own end.
+enum Ended {
+    Panicked(Box<dyn Any + Send>),
+    Cancelled,
+}
+
+impl Ended {
+    fn of(error: JoinError) -> Self {
+        error.try_into_panic().map_or(Self::Cancelled, Self::Panicked)
+    }
+}
+
+/// Also what `body` does before its first wait can panic.
+fn begin<F>(body: &impl Fn() -> F) -> Result<F, Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(body))
+}
+
+/// Waits until each of them has ended. They may be added to meanwhile.
+async fn joined(tasks: &Mutex<JoinSet<()>>) {
+    while poll_fn(|cx| lock(tasks).poll_join_next(cx)).await.is_some() {}
 }
 
 /// A task that ends with whoever waits for it.
@@ -251,13 +282,10 @@ fn words(panic: &(dyn Any + Send)) -> &str {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use prometheus_client::registry::Registry;
-
     use super::*;
-    use crate::metrics::Metrics;
 
     fn tasks() -> Tasks {
-        Tasks::new(Metrics::register(&mut Registry::default(), "h1").own)
+        Tasks::new(|_| {})
     }
 
     #[tokio::test(start_paused = true)]
@@ -335,5 +363,48 @@ mod tests {
         assert_eq!(tasks.drain(Duration::from_secs(30)).await, 1);
         sleep(Duration::from_hours(2)).await;
         assert_eq!(done.load(Ordering::SeqCst), 1, "what did not finish in time was ended");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn draining_ends_as_soon_as_the_last_piece_of_work_has() {
+        let tasks = tasks();
+        let began = Instant::now();
+        for _ in 0..20 {
+            tasks.errand("spawn", sleep(Duration::from_secs(2)));
+        }
+        tasks.supervise("mainRoutine", std::future::pending);
+        assert_eq!(tasks.drain(Duration::from_secs(30)).await, 0, "nothing was left");
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+        assert_eq!(tasks.errands(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_begins_more_work_is_waited_for() {
+        let tasks = Arc::new(tasks());
+        let on = Arc::clone(&tasks);
+        tasks.errand("first", async move {
+            sleep(Duration::from_secs(1)).await;
+            on.errand("second", sleep(Duration::from_secs(1)));
+        });
+        let began = Instant::now();
+        assert_eq!(tasks.drain(Duration::from_secs(30)).await, 0);
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_report_that_panics_does_not_end_the_supervision() {
+        let tasks = Tasks::new(|_| panic!("stderr cannot be written"));
+        let begun = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&begun);
+        tasks.supervise("mainRoutine", move || {
+            let before = count.fetch_add(1, Ordering::SeqCst);
+            async move {
+                assert!(before > 0, "the first run breaks");
+                std::future::pending::<()>().await;
+            }
+        });
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(begun.load(Ordering::SeqCst), 2);
+        assert!(tasks.health()[0].is_running);
     }
 }
