@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_cds::JobId;
+use roost_supervise::Backoff;
 
 use crate::refusal::Refusal;
 use crate::time::{elapsed, later};
@@ -132,10 +133,7 @@ impl Attempts {
 }
 
 fn pause_after(attempts: u32) -> Duration {
-    match attempts {
-        0 => Duration::ZERO,
-        some => FIRST_PAUSE.saturating_mul(1 << (some - 1).min(16)).min(LONGEST_PAUSE),
-    }
+    Backoff::new(FIRST_PAUSE, LONGEST_PAUSE).pause(attempts)
 }
 
 /// What a V1 job that has had enough is failed with.

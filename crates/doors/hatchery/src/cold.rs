@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use roost_supervise::Backoff;
 
 use crate::time::later;
 
@@ -38,10 +39,8 @@ impl ColdStarts {
             return;
         }
         let times = before.map_or(0, |failing| failing.times).saturating_add(1);
-        let pause = match times {
-            1 => Duration::ZERO,
-            more => FIRST.saturating_mul(1 << (more - 2).min(16)).min(MOST),
-        };
+        // The first failure says little: others may try at once.
+        let pause = Backoff::new(FIRST, MOST).pause(times - 1);
         let failing = Failing { times, counted: now, until: later(now, pause) };
         self.failing.insert(Arc::clone(template), failing);
     }

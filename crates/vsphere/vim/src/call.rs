@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response, header};
+use roost_supervise::Backoff;
 use roost_vim_wire::Method;
 use roost_vim_wire::methods::Effect;
 use tokio::time::{Instant, sleep, timeout};
@@ -16,10 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::client_core::Core;
 use crate::meter::Meter;
 use crate::session::Lease;
-use crate::{Body, CallClass, CallError, Outcome, backoff};
+use crate::{Body, CallClass, CallError, Outcome};
 
-const READ_BACKOFF: backoff::Backoff =
-    backoff::Backoff { first: Duration::from_millis(250), most: Duration::from_secs(5) };
+const READ_BACKOFF: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Where a call stands between its tries.
 pub(crate) struct Tries<'a> {
@@ -70,7 +70,7 @@ impl<'a> Tries<'a> {
             self.lost = Some(lease);
             return Ok(());
         }
-        let pause = backoff::pause(self.failures + 1, READ_BACKOFF);
+        let pause = READ_BACKOFF.pause(self.failures + 1);
         if !self.repeats || !is_passing(&error) || Instant::now() + pause >= self.deadline {
             return Err(error);
         }

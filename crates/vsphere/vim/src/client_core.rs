@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use http::{HeaderValue, Uri};
 use roost_clock::Clock;
+use roost_supervise::Backoff;
 use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::{CurrentTime, Logout, RetrieveServiceContent};
 use roost_vim_wire::types::ServiceContent;
@@ -18,7 +19,6 @@ use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio::time::{Instant, interval_at, timeout};
 
-use crate::backoff::Backoff;
 use crate::cleanup::Janitor;
 use crate::session::Session;
 use crate::stream::HubSlot;
@@ -141,7 +141,7 @@ impl Core {
     }
 
     pub(crate) fn stream_backoff(&self) -> Backoff {
-        Backoff { first: self.settings.stream.first_pause, most: self.settings.stream.max_pause }
+        Backoff::new(self.settings.stream.first_pause, self.settings.stream.max_pause)
     }
 
     /// Keeps the session from expiring while nobody calls. A failure is left to the next round: by then the call logs in again.

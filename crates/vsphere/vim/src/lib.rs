@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod backoff;
 mod call;
 mod cleanup;
 mod client;

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use roost_supervise::Backoff;
 use roost_vim_wire::methods::Login;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::bad_logins::BadLogins;
 use crate::client_core::Core;
-use crate::{CallClass, CallError, Credentials, Faulted, LoginOutcome, backoff};
+use crate::{CallClass, CallError, Credentials, Faulted, LoginOutcome};
 
 const COOKIE_NAME: &[u8] = b"vmware_soap_session=";
 
@@ -214,8 +215,7 @@ impl Core {
             }
             Err(error) => {
                 state.failures += 1;
-                state.not_before =
-                    Some(Instant::now() + backoff::pause(state.failures, LOGIN_BACKOFF));
+                state.not_before = Some(Instant::now() + LOGIN_BACKOFF.pause(state.failures));
                 self.settings.hooks.login(LoginOutcome::Failed);
                 tracing::warn!(user = %credentials.user, failures = state.failures, "login failed: {error}");
                 Err(error)
@@ -244,7 +244,7 @@ impl Core {
                 Ok((_, headers)) => return session_cookie(&headers).ok_or(CallError::NoCookie),
                 Err(CallError::Http { status: StatusCode::SERVICE_UNAVAILABLE, .. }) => {
                     busy += 1;
-                    let pause = backoff::pause(busy, LOGIN_BACKOFF);
+                    let pause = LOGIN_BACKOFF.pause(busy);
                     if Instant::now() + pause >= deadline {
                         let status = StatusCode::SERVICE_UNAVAILABLE;
                         return Err(CallError::Http { method: "Login", status });
@@ -263,8 +263,7 @@ impl Core {
 const ABANDONED: CallError = CallError::Abandoned { method: "Login" };
 
 /// A server that restarts is asked soon and then less and less often.
-const LOGIN_BACKOFF: backoff::Backoff =
-    backoff::Backoff { first: Duration::from_millis(500), most: Duration::from_secs(15) };
+const LOGIN_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// The cookie as it is to be sent back: name and value of the last one set, bytes unchanged, quotes included.
 fn session_cookie(headers: &HeaderMap) -> Option<HeaderValue> {

@@ -1,6 +1,5 @@
 //! Which jobs wait: pushed by websocket, polled every 20 s for what a push missed.
 
-mod backoff;
 mod feed;
 mod health;
 mod watch;

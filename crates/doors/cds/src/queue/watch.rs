@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_clock::Clock;
-use roost_supervise::Chain;
+use roost_supervise::{Backoff, Chain};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{self, Instant, MissedTickBehavior};
 use tracing::{debug, info, warn};
 
 use super::QueueHealth;
-use super::backoff::Backoff;
 use super::feed::Feed;
 pub use super::feed::WaitingJob;
 use crate::{CallError, ErrorKind, JobId, Protocol, SocketClosed, v1, v2};
+
+/// A connection that lived this long was a good one: the next pause is the first again.
+const HELD: Duration = Duration::from_mins(1);
 
 /// When to look at a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +86,18 @@ impl QueueWatch {
     }
 
     async fn listen(&self, hints: &mpsc::Sender<JobHint>) -> Infallible {
-        let mut backoff = Backoff::new(self.settings.first_pause, self.settings.longest_pause);
+        let pauses = Backoff::new(self.settings.first_pause, self.settings.longest_pause);
+        let mut attempts = pauses.attempts();
         loop {
             let mut connected = None;
             let why = match self.hear(hints, &mut connected).await {
                 Ok(closed) => closed.to_string(),
                 Err(error) => Chain(&error).to_string(),
             };
-            let pause = backoff.pause(connected);
+            if connected.is_some_and(|since| since.elapsed() >= HELD) {
+                attempts.reset();
+            }
+            let pause = attempts.failed().unwrap_or_default();
             warn!(
                 protocol = %self.feed.protocol(),
                 pause_secs = pause.as_secs(),

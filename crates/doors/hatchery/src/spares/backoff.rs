@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use roost_supervise::Backoff;
 
 use crate::config::SpareModel;
 use crate::time::later;
@@ -27,8 +28,8 @@ impl Backoffs {
     /// Returns until when the template is left alone.
     pub fn failed(&mut self, model: &SpareModel, now: Timestamp) -> Timestamp {
         let times = self.failing.get(model).map_or(0, |failing| failing.times);
-        let delay = FIRST.saturating_mul(1 << times.min(16)).min(MOST);
-        let failing = Failing { times: times.saturating_add(1), until: later(now, delay) };
+        let times = times.saturating_add(1);
+        let failing = Failing { times, until: later(now, Backoff::new(FIRST, MOST).pause(times)) };
         self.failing.insert(model.clone(), failing);
         failing.until
     }

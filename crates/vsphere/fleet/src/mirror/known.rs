@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use roost_supervise::Backoff;
+
 use super::paths::{Reading, forget_boot};
 use super::vm::{Power, Vm};
 use super::wrote::Believed;
@@ -121,5 +123,5 @@ impl Known {
 
 /// How long to wait before a read when there were so many.
 pub(super) fn pause_after(reads: u32) -> Duration {
-    PATIENCE.saturating_mul(1 << reads.min(6)).min(MOST_BETWEEN_READS)
+    Backoff::new(PATIENCE, MOST_BETWEEN_READS).pause(reads.saturating_add(1))
 }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use roost_supervise::Backoff;
 use roost_vim_wire::methods::{CreateCollectorForEvents, CurrentTime, SetCollectorPageSize};
 use roost_vim_wire::types::Event;
 use roost_vim_wire::{MoRef, Value};
 
 use super::error::EventError;
 use super::query::EventQuery;
-use crate::backoff::{self, Backoff};
 use crate::cleanup::{Destroy, SessionObject};
 use crate::{CallError, Change, Faulted, Observer, Subscription, WatchSpec};
 
@@ -32,7 +32,7 @@ const PAGE: i32 = 20;
 const LATEST: &str = "latestPage";
 
 /// Between attempts to make a collector that vanishes at once.
-const PAUSE: Backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(30) };
+const PAUSE: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Events as they happen. Dropping it destroys what it has on the server.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl EventTail {
         let running = match &mut self.running {
             Some(running) => running,
             empty => {
-                tokio::time::sleep(backoff::pause(self.vanished, PAUSE)).await;
+                tokio::time::sleep(PAUSE.pause(self.vanished)).await;
                 match Self::collect_for(&self.observer, &self.query, self.seen.last).await {
                     Ok(made) => empty.insert(made),
                     // The session went away between two calls.

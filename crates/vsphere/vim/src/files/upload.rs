@@ -4,19 +4,19 @@
 
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use tokio::sync::watch;
 
 use super::Datastore;
 use super::browse::FileKind;
 use super::error::{FileError, FileStep};
 use super::path::DatastorePath;
-use crate::backoff::{self, Backoff};
 use crate::transfer::{Peer, Transfer};
 use crate::{Faulted, Remedy, TransferError, TransferProgress, UploadSource};
 
 /// A transfer that fails on its way is sent again from its start, so often.
 const TRIES: u32 = 3;
-const PAUSE: Backoff = Backoff { first: Duration::from_secs(2), most: Duration::from_secs(10) };
+const PAUSE: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(10));
 
 impl Datastore {
     /// Writes a file, in place of what is there, and makes its directory if need be.
@@ -81,7 +81,7 @@ impl Datastore {
                 return Err(failed(error));
             }
             tracing::warn!("uploading {path} once more: {error}");
-            tokio::time::sleep(backoff::pause(tries, PAUSE)).await;
+            tokio::time::sleep(PAUSE.pause(tries)).await;
         }
     }
 
@@ -108,7 +108,7 @@ impl Datastore {
                 self.delete(path).await?;
                 continue;
             }
-            tokio::time::sleep(backoff::pause(tries, PAUSE)).await;
+            tokio::time::sleep(PAUSE.pause(tries)).await;
             if !self.exists(temporary).await? {
                 return self.verify(path, length).await;
             }

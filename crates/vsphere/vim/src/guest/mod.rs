@@ -22,7 +22,7 @@ pub use process::{Exit, Process};
 pub use program::{Environment, EnvironmentError, Program, quote};
 pub use transfer::GuestFileOptions;
 
-use crate::{CallClass, CallError, Client, Observer, backoff};
+use crate::{CallClass, CallError, Client, Observer};
 
 /// The server's managers for guests. They never change, so one read serves all guests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl GuestObserver {
         failures: &mut u32,
     ) -> Result<(), GuestError> {
         *failures += 1;
-        let pause = backoff::pause(*failures, readiness::BACKOFF);
+        let pause = readiness::BACKOFF.pause(*failures);
         let may_become_ready =
             self.ready_by.is_some_and(|deadline| Instant::now() + pause < deadline);
         if !may_become_ready || !readiness::is_not_yet(&error) {

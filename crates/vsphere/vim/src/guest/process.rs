@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use roost_supervise::Backoff;
 use roost_vim_wire::methods::{
     ListProcessesInGuest, ReadEnvironmentVariableInGuest, StartProgramInGuest,
     TerminateProcessInGuest,
@@ -11,7 +12,6 @@ use tokio::time::Instant;
 use super::error::{GuestError, GuestStep};
 use super::program::Program;
 use super::{Guest, GuestObserver};
-use crate::backoff::{self, Backoff};
 use crate::{CallClass, Faulted, Remedy};
 
 /// How a process ended.
@@ -49,7 +49,7 @@ impl From<GuestProcessInfo> for Process {
 }
 
 /// The API has no way to be told of a process's end. Well below the minutes for which a guest remembers it.
-const POLL: Backoff = Backoff { first: Duration::from_millis(500), most: Duration::from_secs(10) };
+const POLL: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 
 impl GuestObserver {
     /// The processes with these ids, or all. Those that the guest started for us stay listed for some minutes after their end.
@@ -109,8 +109,7 @@ impl GuestObserver {
                     after: started.elapsed(),
                 });
             }
-            tokio::time::sleep_until((Instant::now() + backoff::pause(looks, POLL)).min(deadline))
-                .await;
+            tokio::time::sleep_until((Instant::now() + POLL.pause(looks)).min(deadline)).await;
         }
     }
 

@@ -3,17 +3,16 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use roost_vim_wire::types::GuestNicInfo;
 use roost_vim_wire::{MoRef, Value};
 use tokio::time::Instant;
 
 use super::error::GuestError;
-use crate::backoff::Backoff;
 use crate::{CallError, Faulted, Observer, Properties};
 
 /// Tools need some seconds after they first report.
-pub(super) const BACKOFF: Backoff =
-    Backoff { first: Duration::from_secs(1), most: Duration::from_secs(5) };
+pub(super) const BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5));
 
 /// Whether a call failed only because the guest is not up yet. A VM that is off will not come up by waiting.
 pub(super) fn is_not_yet(error: &CallError) -> bool {

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -55,7 +56,7 @@ impl BadLogins {
         if self.in_a_row >= MOST_IN_A_ROW {
             return self.stopped(credentials);
         }
-        let pause = pause * 2_u32.pow(self.in_a_row - 1);
+        let pause = Backoff::new(pause, Duration::MAX).pause(self.in_a_row);
         self.paused_until = Some(now + pause);
         self.paused(credentials, pause)
     }

@@ -26,7 +26,7 @@ use super::{Subscription, WatchSpec};
 use crate::cleanup::SessionObject;
 use crate::client_core::Core;
 use crate::session::Lease;
-use crate::{CallError, Faulted, backoff};
+use crate::{CallError, Faulted};
 
 /// After this many breaks in a row a new subscriber is told that it does not work.
 const BREAKS_FOR_A_NEW_WATCH: u32 = 3;
@@ -226,7 +226,7 @@ impl Hub {
         };
         let lost = lost.filter(|_| error.is_some_and(CallError::is_session_lost));
         self.failures += 1;
-        let pause = backoff::pause(self.failures - 1, self.core.stream_backoff());
+        let pause = self.core.stream_backoff().pause(self.failures - 1);
         if let Some(error) = error {
             tracing::warn!(
                 failures = self.failures,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use roost_vim_wire::types::{
     ObjectContent, ObjectUpdate, ObjectUpdateKind, PropertySpec, TaskInfoState,
 };
@@ -12,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::build::Built;
-use crate::{CallError, Progress, Properties, TaskError, backoff};
+use crate::{CallError, Progress, Properties, TaskError};
 
 pub(super) const PATHS: [&str; 5] =
     ["info.state", "info.error", "info.result", "info.progress", "info.completeTime"];
@@ -296,12 +297,12 @@ impl Tasks {
 
     /// The tasks to read now; their next time is set.
     pub(super) fn take_reads(&mut self, now: Instant) -> Vec<MoRef> {
-        let every = backoff::Backoff { first: self.announcement, most: MOST_BETWEEN_READS };
+        let every = Backoff::new(self.announcement, MOST_BETWEEN_READS);
         let mut due = Vec::new();
         for (task, entry) in &mut self.entries {
             if entry.place == Place::Listed && !entry.announced && entry.read_at <= now {
                 entry.reads += 1;
-                entry.read_at = now + backoff::pause(entry.reads, every);
+                entry.read_at = now + every.pause(entry.reads);
                 due.push(task.clone());
             }
         }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use roost_vim_wire::methods::FindChild;
 use roost_vim_wire::types::VirtualMachinePowerState as PowerState;
 use roost_vim_wire::{Method, MoRef, MoType, Value};
@@ -10,12 +11,11 @@ use tokio::time::Instant;
 
 use super::error::{Step, VmError};
 use super::run::{Again, Patience};
-use crate::backoff::{self, Backoff};
 use crate::find::stored_name;
 use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, TaskError, WaitError};
 
 /// Between looks for a VM that has the name and cannot be seen.
-const TAKEN: Backoff = Backoff { first: Duration::from_secs(1), most: Duration::from_secs(15) };
+const TAKEN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
 
 /// The VM that has the name of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,7 +202,7 @@ impl Client {
                         return Err(VmError::NameTaken { name: name.into(), existing });
                     }
                     waits += 1;
-                    let pause = backoff::pause(waits, TAKEN);
+                    let pause = TAKEN.pause(waits);
                     if Instant::now() + pause >= deadline {
                         return Err(error);
                     }

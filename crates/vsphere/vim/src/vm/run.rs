@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use roost_supervise::Backoff;
 use roost_vim_wire::{Method, MoRef, Value};
 
 use super::error::{Step, VmError};
@@ -22,6 +23,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
+    const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
     /// With pauses of 1, 2, 4 and 8 seconds: enough for a host to answer again or a file to be let go, short enough for a
     /// caller who has better things to do than to wait for a vCenter that restarts.
     const ATTEMPTS: u32 = 5;
@@ -40,8 +42,8 @@ impl Patience {
         if !self.is_left() {
             return false;
         }
-        tokio::time::sleep(Duration::from_secs(1 << self.attempts)).await;
         self.attempts += 1;
+        tokio::time::sleep(Self::PAUSES.pause(self.attempts)).await;
         true
     }
 }

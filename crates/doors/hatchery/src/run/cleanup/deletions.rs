@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use roost_fleet::{
     Basis, Candidate, Evidence, Freeze, Guard, GuardRules, Power, Resume, Verdict, VmId,
 };
+use roost_supervise::Backoff;
 
 use crate::retire::{EventTimes, Reason};
 use crate::run::desk::lock;
@@ -116,9 +117,9 @@ impl Deletions {
     pub(super) fn failed(&self, vm: &VmId, now: Timestamp) -> Timestamp {
         let mut state = lock(&self.state);
         let times = state.failed.get(vm).map_or(0, |failed| failed.times);
-        let pause = FIRST_PAUSE.saturating_mul(1 << times.min(8)).min(LONGEST_PAUSE);
-        let until = later(now, pause);
-        state.failed.insert(vm.clone(), Failed { times: times.saturating_add(1), until });
+        let times = times.saturating_add(1);
+        let until = later(now, Backoff::new(FIRST_PAUSE, LONGEST_PAUSE).pause(times));
+        state.failed.insert(vm.clone(), Failed { times, until });
         until
     }
 

@@ -15,6 +15,7 @@ mod templates;
 use std::time::Duration;
 
 use roost_fleet::{Phase, PhaseError};
+use roost_supervise::{Attempts, Backoff};
 use tokio::time::{Instant, sleep};
 
 pub(crate) use self::error::{Step, StepError};
@@ -55,14 +56,11 @@ impl Nest {
 }
 
 /// Growing pauses until a deadline.
-pub(crate) struct Pauses {
-    next: Duration,
-    deadline: Instant,
-}
+pub(crate) struct Pauses(Attempts);
 
 impl Pauses {
     pub(crate) fn until(deadline: Instant) -> Self {
-        Self { next: FIRST_PAUSE, deadline }
+        Self(Backoff::new(FIRST_PAUSE, LONGEST_PAUSE).attempts().until(deadline))
     }
 
     pub(crate) fn within(time: Duration) -> Self {
@@ -71,11 +69,8 @@ impl Pauses {
 
     /// Waits a while; false, without waiting, if there is no time left for another attempt.
     pub(crate) async fn pause(&mut self) -> bool {
-        if Instant::now() + self.next >= self.deadline {
-            return false;
-        }
-        sleep(self.next).await;
-        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        let Some(pause) = self.0.failed() else { return false };
+        sleep(pause).await;
         true
     }
 }

@@ -11,7 +11,7 @@ use crate::stream::build::Built;
 use crate::stream::page::Page;
 use crate::stream::tasks::List;
 use crate::stream::watch::Place;
-use crate::{CallError, Faulted, backoff};
+use crate::{CallError, Faulted};
 
 impl Hub {
     pub(super) fn follow_session(&mut self, generation: u64) {
@@ -86,7 +86,7 @@ impl Hub {
             }
             Err(error) => {
                 watch.failures += 1;
-                let pause = backoff::pause(watch.failures, self.core.stream_backoff());
+                let pause = self.core.stream_backoff().pause(watch.failures);
                 watch.place = Place::Unbuilt(Some(Instant::now() + pause));
                 tracing::warn!("a watch cannot be built again and is tried in {pause:?}: {error}");
                 watch.trouble(error);
