@@ -35,7 +35,8 @@ pub struct Attempts {
     backoff: Backoff,
     failures: u32,
     deadline: Option<Instant>,
-    jitter: Option<Random>,
+    /// Boxed: attempts are held across waits, and few of them draw.
+    jitter: Option<Box<Random>>,
 }
 
 impl Attempts {
@@ -48,7 +49,7 @@ impl Attempts {
     /// Each pause is drawn between half of itself and all of it, so that clients of one server do not come back at the same moment.
     #[must_use]
     pub fn with_jitter(self, random: Random) -> Self {
-        Self { jitter: Some(random), ..self }
+        Self { jitter: Some(Box::new(random)), ..self }
     }
 
     /// One more failed. The pause before the next, or `None` if that would begin after the deadline.
