@@ -11,7 +11,7 @@ use roost_vim::{
     CloneVm, Customization, DeviceError, DiskCopy, NetworkBacking, NicAddress, Reconfigure,
 };
 
-use crate::annotation::Annotation;
+use crate::annotation::{Annotation, Doom};
 use crate::flavor::{self, DiskError, FirstDisk, Flavor};
 use crate::model::{WorkerModel, last_modified};
 use crate::names;
@@ -202,9 +202,13 @@ impl Claim<'_> {
 
 /// Marks a VM for deletion in its own annotation. A spare is also renamed, so that CDS's own clean-up, which leaves `provision-` names alone,
 /// deletes it should it come back before we are done.
-pub fn mark_for_deletion(name: &str, annotation: &Annotation, reason: &str) -> Reconfigure {
+pub fn mark_for_deletion(
+    name: &str,
+    annotation: &Annotation,
+    doom: impl Into<Doom>,
+) -> Reconfigure {
     let mut marked = annotation.clone();
-    marked.doom(reason);
+    marked.doom(doom);
     let renamed = names::VmName::of(name).is_spare().then(|| names::retired(name));
     Reconfigure { name: renamed, annotation: Some(marked.to_string()), ..Reconfigure::default() }
 }

@@ -27,6 +27,12 @@ pub struct Job {
     /// Names for logs: `X-Workflow`, `X-Workflow-Run`, `X-Project-Key`.
     pub header: BTreeMap<String, String>,
     pub contains_service: bool,
+    /// Whose worker took it; empty while nobody has.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub hatchery_name: String,
+    /// Which worker took it; empty while nobody has. See [`Job::worker`].
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub worker_name: String,
     #[serde(rename = "spawninfos")]
     pub spawn_infos: Vec<SpawnInfo>,
 }
@@ -39,6 +45,12 @@ impl Job {
     /// Whether a hatchery may start a worker for it.
     pub fn is_free(&self) -> bool {
         self.status == JobStatus::Waiting && self.booked_by.is_free()
+    }
+
+    /// The worker that took it, if the API says so: older ones say it only within the pipeline job.
+    pub fn worker(&self) -> Option<&str> {
+        let names = [&self.worker_name, &self.job.worker_name];
+        names.into_iter().map(String::as_str).find(|name| !name.is_empty())
     }
 
     /// The project's key, if the API said it.
@@ -75,6 +87,8 @@ pub struct ExecutedJob {
     pub pipeline_action_id: i64,
     pub enabled: bool,
     pub action: Action,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub worker_name: String,
 }
 
 /// What a job does and what it needs for it.
@@ -156,6 +170,21 @@ mod tests {
         let mut wanted: Value = serde_json::from_str(WIRE).unwrap();
         wanted["spawninfos"] = json!([]);
         assert_eq!(written, wanted);
+    }
+
+    #[test]
+    fn a_job_that_was_taken_names_its_worker() {
+        for (wire, wanted) in [
+            (
+                r#"{"id":1,"worker_name":"keen-bohr","job":{"worker_name":"keen-bohr"}}"#,
+                Some("keen-bohr"),
+            ),
+            (r#"{"id":1,"job":{"worker_name":"keen-bohr"}}"#, Some("keen-bohr")),
+            (r#"{"id":1,"job":{"worker_name":""}}"#, None),
+        ] {
+            let job: Job = go_json::decode(wire.as_bytes()).unwrap();
+            assert_eq!(job.worker(), wanted, "{wire}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
     }
     let Members(members) = serde_json::from_str(text).map_err(|_| NotCds::NotAnObject)?;
     let mut annotation = Annotation::default();
-    let (mut to_delete, mut reason) = (false, String::new());
+    let (mut to_delete, mut reason, mut by_person) = (false, String::new(), false);
     for (key, raw) in members {
         let value = raw.get();
         let known = key.to_ascii_lowercase();
@@ -46,13 +46,14 @@ pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
             // CDS's hatcheries of before 2021 wrote the mark too, and ignore it since.
             "to_delete" => to_delete = boolean("to_delete", value)?,
             "to_delete_reason" => reason = string("to_delete_reason", value)?,
+            "to_delete_by_person" => by_person = boolean("to_delete_by_person", value)?,
             _ => {
                 annotation.others.0.retain(|(other, _)| *other != key);
                 annotation.others.0.push((key, raw));
             }
         }
     }
-    annotation.doomed = to_delete.then_some(Doom { reason });
+    annotation.doomed = to_delete.then_some(Doom { reason, by_person });
     Ok(annotation)
 }
 
@@ -74,6 +75,7 @@ fn is_known(key: &str) -> bool {
             | "flavor"
             | "to_delete"
             | "to_delete_reason"
+            | "to_delete_by_person"
     )
 }
 
@@ -95,6 +97,7 @@ pub(super) fn write(annotation: &Annotation, f: &mut fmt::Formatter<'_>) -> fmt:
     if let Some(doom) = &annotation.doomed {
         object.boolean("to_delete", true)?;
         object.string("to_delete_reason", &doom.reason)?;
+        object.boolean("to_delete_by_person", doom.by_person)?;
     }
     for (key, raw) in &annotation.others.0 {
         object.member(key, raw.get())?;

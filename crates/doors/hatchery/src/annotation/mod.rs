@@ -60,6 +60,21 @@ pub struct OtherKeys(Vec<(String, Box<RawValue>)>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doom {
     pub reason: String,
+    /// A person asked for it. A mark that Roost made by itself does not outweigh what CDS says of the VM's worker.
+    pub by_person: bool,
+}
+
+impl Doom {
+    pub fn asked_for(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), by_person: true }
+    }
+}
+
+/// By Roost itself.
+impl From<&str> for Doom {
+    fn from(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), by_person: false }
+    }
 }
 
 /// Why an annotation is not one of a CDS hatchery.
@@ -95,12 +110,18 @@ impl Annotation {
     }
 
     /// Marks the VM for deletion. It stops being a spare with that, so that nobody claims it, a hatchery of CDS included; the first reason
-    /// stays.
-    pub fn doom(&mut self, reason: impl Into<String>) {
+    /// stays, unless a person asks as well.
+    pub fn doom(&mut self, doom: impl Into<Doom>) {
         self.provisioning = false;
-        if self.doomed.is_none() {
-            self.doomed = Some(Doom { reason: reason.into() });
+        let doom = doom.into();
+        if !self.is_doomed_as(&doom) {
+            self.doomed = Some(doom);
         }
+    }
+
+    /// Whether it is marked already, and this mark would add nothing.
+    pub fn is_doomed_as(&self, doom: &Doom) -> bool {
+        self.doomed.as_ref().is_some_and(|before| before.by_person || !doom.by_person)
     }
 
     /// What a spare becomes when it is claimed for a job (D18). Address, template, creation and what others wrote stay.

@@ -89,12 +89,23 @@ fn a_registration_has_no_job() {
 }
 
 #[test]
+fn a_persons_mark_replaces_ours_and_says_so() {
+    let mut worker = Annotation::default();
+    worker.doom("a reason of ours");
+    worker.doom(Doom::asked_for("jane asked for it"));
+    worker.doom("a later reason of ours");
+    let read = Annotation::parse(&worker.to_string()).unwrap();
+    assert_eq!(read.doomed, Some(Doom::asked_for("jane asked for it")));
+    assert!(worker.to_string().contains(r#""to_delete_by_person":true"#));
+}
+
+#[test]
 fn w7_a_mark_for_deletion_outlives_the_process_and_ends_a_spare() {
     let mut spare = Annotation::parse(U2_SPARE).unwrap();
     spare.doom("no address after 3 minutes");
     spare.doom("a later reason");
     let read = Annotation::parse(&spare.to_string()).unwrap();
-    assert_eq!(read.doomed, Some(Doom { reason: "no address after 3 minutes".into() }));
+    assert_eq!(read.doomed, Some("no address after 3 minutes".into()));
     assert!(!read.provisioning, "a hatchery of CDS that comes back does not claim it");
     assert!(read.to_string().contains(r#""to_delete":true,"to_delete_reason":"no address"#));
 }

@@ -158,7 +158,14 @@ pub fn judge(
         return Verdict::Keep(Keep::Busy);
     }
     if let Some(doom) = &annotation.doomed {
-        return Verdict::Delete(Reason::Marked { why: doom.reason.clone() });
+        let reason = Reason::Marked { why: doom.reason.clone() };
+        return match start(subject) {
+            // Our own mark rests on what we believed when we made it. CDS says now that its worker is at work.
+            Some(start) if !doom.by_person && is_at_work(subject) => {
+                expire(later(start, lifetimes.worker), reason, now)
+            }
+            _ => Verdict::Delete(reason),
+        };
     }
     let name = VmName::of(subject.name);
     if name.is_spare() {
@@ -196,6 +203,15 @@ pub fn judge(
             }
         }),
     }
+}
+
+/// Whether the VM runs and CDS counts on its worker.
+fn is_at_work(subject: &Subject<'_>) -> bool {
+    let is_counted_on = match &subject.worker {
+        WorkerSeen::Registered { status, .. } => *status != WorkerStatus::Disabled,
+        WorkerSeen::Unknown | WorkerSeen::Absent => false,
+    };
+    is_counted_on && subject.power != Power::Off
 }
 
 /// The four rows of D21.

@@ -147,6 +147,34 @@ fn a_mark_is_obeyed_at_once_and_outranks_being_a_spare() {
     assert_eq!(verdict(&unknown, 0), gone, "its own word needs no list");
 }
 
+/// A mark that was made on a wrong belief once cost two workers their VMs.
+#[test]
+fn our_own_mark_does_not_outweigh_a_worker_that_cds_counts_on() {
+    use Power::{Off, On};
+    use WorkerStatus::{Building, Disabled};
+    let (mut ours, mut asked) = (worker(), worker());
+    ours.doom("another worker is at its job");
+    asked.doom(crate::annotation::Doom::asked_for("jane asked for it"));
+    let (mark, word) = (
+        Reason::Marked { why: "another worker is at its job".into() },
+        Reason::Marked { why: "jane asked for it".into() },
+    );
+    let with = |annotation, power, status| Subject {
+        power,
+        worker: WorkerSeen::Registered { status, job: None },
+        ..subject(annotation)
+    };
+    for (case, subject, minute, wanted) in [
+        ("at work", with(&ours, On, Building), 1, Verdict::Until(at(120), mark.clone())),
+        ("for too long", with(&ours, On, Building), 120, Verdict::Delete(mark.clone())),
+        ("disabled", with(&ours, On, Disabled), 1, Verdict::Delete(mark.clone())),
+        ("off", with(&ours, Off, Building), 1, Verdict::Delete(mark.clone())),
+        ("a person's word", with(&asked, On, Building), 1, Verdict::Delete(word)),
+    ] {
+        assert_eq!(verdict(&subject, minute), wanted, "{case}");
+    }
+}
+
 #[test]
 fn s_8_2_a_disabled_worker_goes_at_once() {
     let annotation = worker();

@@ -184,7 +184,7 @@ impl Helm {
             return Err(NotDone::Template { vm: vm() });
         }
         let why = format!("{who} asked for it");
-        let marked = nest.mark(&row.id, &why).await;
+        let marked = nest.mark_as_asked(&row.id, &why).await;
         marked.map_err(|error| NotDone::Mark { vm: vm(), why: Chain(&error).to_string() })?;
         nest.signals.cleanup.notify_one();
         Ok(format!("VM {} is marked for deletion", row.name))

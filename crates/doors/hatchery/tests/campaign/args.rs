@@ -6,15 +6,17 @@ use roost_hatchery::planted::Bug;
 pub(crate) struct Args {
     pub(crate) task: Task,
     pub(crate) bug: Option<Bug>,
-    /// Whether replays and planted bugs belong to it.
-    pub(crate) is_whole_suite: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Task {
+    /// The seeds that are always run, and some that were never run before.
     Suite {
         from: u64,
-        seeds: u64,
+    },
+    Seeds {
+        from: u64,
+        number: u64,
     },
     One {
         seed: u64,
@@ -27,9 +29,6 @@ pub(crate) enum Task {
     /// A filter asked for other tests.
     Nothing,
 }
-
-/// In the suite.
-const SEEDS: u64 = 200;
 
 impl Args {
     pub(crate) fn parse(
@@ -69,13 +68,13 @@ impl Args {
             let number = value.parse().map_err(|_| format!("ROOST_SEEDS={value} is no number"))?;
             seeds = Some(number);
         }
-        let is_whole_suite = seeds.is_none() && one.is_none();
-        let task = match (is_for_us, one, replays) {
+        let task = match (is_for_us, one, replays, seeds) {
             (false, ..) => Task::Nothing,
-            (true, Some(seed), _) => Task::One { seed },
-            (true, None, Some(seeds)) => Task::Replays { from, seeds },
-            (true, None, None) => Task::Suite { from, seeds: seeds.unwrap_or(SEEDS) },
+            (true, Some(seed), ..) => Task::One { seed },
+            (true, None, Some(seeds), _) => Task::Replays { from, seeds },
+            (true, None, None, Some(number)) => Task::Seeds { from, number },
+            (true, None, None, None) => Task::Suite { from },
         };
-        Ok(Self { task, bug, is_whole_suite })
+        Ok(Self { task, bug })
     }
 }

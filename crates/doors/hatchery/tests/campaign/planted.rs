@@ -4,6 +4,7 @@ use roost_hatchery::planted::Bug;
 
 use crate::lab::Invariant;
 use crate::report::result;
+use crate::seeds;
 use crate::squad::work;
 
 /// So many seeds have the chance to find each.
@@ -31,7 +32,7 @@ pub(crate) fn all() -> u64 {
     for bug in Bug::ALL {
         let wanted = broken_by(bug);
         let (mut found, mut tried) = (None, 0);
-        work(1, SEEDS, Some(bug), |seed, outcome| {
+        work(&seeds::from(1, SEEDS), Some(bug), |seed, outcome| {
             tried += 1;
             if outcome.broke(wanted) {
                 found.get_or_insert(seed);

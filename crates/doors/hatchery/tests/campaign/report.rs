@@ -12,6 +12,8 @@ use crate::squad::work;
 
 /// A failing seed is told in full; of the rest only the number.
 const TOLD: usize = 20;
+/// A line of progress after so many seeds.
+const PROGRESS: usize = 1000;
 
 /// Runs one seed and tells its story.
 pub(crate) fn one(seed: u64, bug: Option<Bug>) -> u64 {
@@ -46,11 +48,14 @@ impl FormatTime for SimulatedTime {
 }
 
 /// Runs many seeds.
-pub(crate) fn many(from: u64, seeds: u64, bug: Option<Bug>) -> u64 {
-    println!("\nrunning {seeds} seeds from {from}");
-    let (mut failed, mut sum) = (Vec::new(), Tally::default());
-    work(from, seeds, bug, |seed, outcome| {
+pub(crate) fn many(seeds: &[u64], bug: Option<Bug>) -> u64 {
+    let (mut failed, mut sum, mut done) = (Vec::new(), Tally::default(), 0_usize);
+    work(seeds, bug, |seed, outcome| {
         sum = added(sum, outcome.tally);
+        done += 1;
+        if done.is_multiple_of(PROGRESS) {
+            println!("{done} of {} seeds, {} failed", seeds.len(), failed.len());
+        }
         if !outcome.is_well() {
             if failed.len() < TOLD {
                 tell(seed, &outcome, bug);
@@ -70,15 +75,15 @@ pub(crate) fn many(from: u64, seeds: u64, bug: Option<Bug>) -> u64 {
         println!("failed: {failed:?}");
     }
     let failed = failed.len() as u64;
-    result(seeds - failed, failed);
+    result(seeds.len() as u64 - failed, failed);
     failed
 }
 
 /// Shows that a run is a function of its seed.
-pub(crate) fn replays(from: u64, seeds: u64) -> u64 {
-    println!("\nrunning {seeds} seeds twice");
+pub(crate) fn replays(seeds: &[u64]) -> u64 {
+    println!("\nrunning {} seeds twice", seeds.len());
     let mut failed = 0;
-    work(from, seeds, None, |seed, outcome| {
+    work(seeds, None, |seed, outcome| {
         let again = run(seed, None);
         if outcome.digest != again.digest {
             println!("seed {seed} gave {:016x} and then {:016x}", outcome.digest, again.digest);
@@ -86,7 +91,7 @@ pub(crate) fn replays(from: u64, seeds: u64) -> u64 {
         }
         false
     });
-    result(seeds - failed, failed);
+    result(seeds.len() as u64 - failed, failed);
     failed
 }
 

@@ -28,6 +28,9 @@ pub(crate) const V1_MODEL: &str = "shared.infra/classic";
 
 /// After the last fault everything must be in order within this time. A V2 job may be put off for an hour by its attempts and fail after another.
 const PATIENCE: Duration = Duration::from_hours(5);
+/// Once everything was in order, whatever begins by itself is over within this time: a V1 model that is registered again, from its template to
+/// the end of its VM's grace period.
+const AT_REST: Duration = Duration::from_mins(20);
 
 /// How a seed came out.
 #[derive(Debug, Clone, Default)]
@@ -190,8 +193,9 @@ async fn settle(
     truth: &Truth,
     services: &[Service],
     impossible: &BTreeSet<JobId>,
+    patience: Duration,
 ) -> bool {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
     while Instant::now() < deadline {
         sleep(secs(15)).await;
         for service in services {
@@ -215,11 +219,13 @@ async fn serve_all(
     impossible: &BTreeSet<JobId>,
     speaks: Speaks,
 ) {
-    let probes = if settle(world, truth, services, impossible).await {
+    let probes = if settle(world, truth, services, impossible, PATIENCE).await {
         let probes = probe(world, speaks);
-        settle(world, truth, services, impossible).await;
-        // Whether it stays so.
+        settle(world, truth, services, impossible, PATIENCE).await;
+        // Whether it stays so. A registration that waited for an old booking of its model may begin in this time, and its VM is then no leftover
+        // before its grace period is over.
         sleep(mins(3)).await;
+        settle(world, truth, services, impossible, AT_REST).await;
         probes
     } else {
         Vec::new()

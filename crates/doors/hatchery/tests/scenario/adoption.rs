@@ -1,12 +1,14 @@
 //! A process that dies in the middle of a start, and the next one that takes it up.
 
 use roost_cds::{JobId, JobStatus};
-use roost_cds_sim::V1Demand;
+use roost_cds_sim::{Fault, V1Demand, V2Demand};
 use roost_fleet::Decided;
 use roost_vcenter_sim::Power;
 use tokio::time::{sleep, timeout};
 
-use crate::lab::{Conduct, CrashAt, Lab, Note, Setup, Start, mins, secs, wait_until};
+use crate::lab::{
+    Conduct, CrashAt, DEBIAN, Lab, Note, Service, Setup, Start, mins, secs, wait_until,
+};
 
 /// Runs one job. The process dies at the given call after the job was queued, and the next one begins at once.
 async fn die_at(setup: Setup, spares: usize, number: u64, arrives: bool) {
@@ -128,5 +130,58 @@ async fn a_shutdown_does_not_wait_for_workers_to_register() {
     let left = timeout(secs(20), lab.service.shut_down(mins(5))).await;
     assert_eq!(left.ok(), Some(0));
     lab.open().await;
+    lab.wait_for(&job, JobStatus::Success).await;
+}
+
+/// Two workers are at their jobs when the process dies. CDS's lists of workers are empty for the next one, as they are in a bad moment. It took
+/// that for another worker at each job, marked both VMs, and a mark is obeyed at once: the VMs were deleted from under their workers.
+#[tokio::test(start_paused = true)]
+async fn workers_at_work_are_adopted_although_cds_lists_nobody() {
+    let mut lab = Lab::new().await;
+    let jobs = [
+        lab.v2_job(V2Demand::new(DEBIAN).takes(mins(6))),
+        lab.v1_job(V1Demand::new().model(DEBIAN).takes(mins(6))),
+    ];
+    lab.wait_for_all(&jobs, JobStatus::Building).await;
+    let vms: Vec<_> = jobs.iter().map(|job| lab.vm_of(job).unwrap().name).collect();
+    lab.crash();
+    for route in ["GET /worker", "GET /v2/worker"] {
+        lab.cds.inject(Fault::on(route).empty_list());
+    }
+    lab.open().await;
+    sleep(mins(2)).await;
+    for (job, vm) in jobs.iter().zip(&vms) {
+        let adopted = lab.verdict(job).unwrap();
+        assert_eq!(adopted.verdict, Decided::Adopted, "{adopted}");
+        assert!(adopted.to_string().contains("its worker is at the job"), "{adopted}");
+        assert!(!Note::of(&lab.vm_named(vm).unwrap()).unwrap().to_delete);
+    }
+    lab.cds.clear_faults();
+    lab.wait_for_all(&jobs, JobStatus::Success).await;
+    for job in &jobs {
+        assert_eq!(lab.cds.job(job).unwrap().executions().len(), 1);
+    }
+    lab.truth.work_is_undisturbed(mins(120), &std::collections::BTreeSet::new());
+    lab.wait_until_clean(0).await;
+}
+
+/// A job that another worker took leaves its VM without use, and CDS says so by the worker's name.
+#[tokio::test(start_paused = true)]
+async fn a_vm_whose_job_another_worker_took_is_given_up() {
+    let mut lab = Lab::new().await;
+    let job = lab.v1_job(V1Demand::new().model(DEBIAN).takes(mins(20)));
+    wait_for_power(&lab, &job).await;
+    let vm = lab.vm_of(&job).unwrap();
+    lab.crash();
+    // Its booking ends, and another hatchery starts a worker.
+    let mut other =
+        Service::new(Setup::new("hv2").addresses("10.78.0.0/24", "10.78.0.254", "255.255.255.0"));
+    other.open(&lab).await;
+    lab.wait_for(&job, JobStatus::Building).await;
+    lab.open().await;
+    wait_until("its VM is gone", mins(5), || lab.vm_named(&vm.name).is_none()).await;
+    let decided = lab.verdict(&job).unwrap();
+    let theirs = &lab.vms_of("hv2")[0].name;
+    assert!(decided.to_string().contains(&format!("worker {theirs} is at its job")), "{decided}");
     lab.wait_for(&job, JobStatus::Success).await;
 }

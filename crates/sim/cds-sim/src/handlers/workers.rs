@@ -169,6 +169,9 @@ pub(crate) fn v1_take(world: &mut World, incoming: &Incoming) -> Result<Reply, R
         return Err(Refusal::new(410, 91, "the job has been taken"));
     }
     job.job.status = JobStatus::Building;
+    job.job.hatchery_name.clone_from(&row.hatchery_name);
+    job.job.worker_name.clone_from(&row.name);
+    job.job.job.worker_name.clone_from(&row.name);
     job.booking = None;
     job.worker = Some(row.id.clone());
     let mut shown = serde_json::to_value(&job.job).unwrap_or_default();

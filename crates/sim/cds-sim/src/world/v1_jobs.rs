@@ -76,6 +76,7 @@ impl World {
                 pipeline_action_id: 5,
                 enabled: true,
                 action: Action { id: 6, name, requirements },
+                worker_name: String::new(),
             },
             exec_groups: (1..).zip(groups).map(|(id, name)| Group { id, name }).collect(),
             header: header.map(|(name, value)| (name.to_owned(), value)).into(),

@@ -71,10 +71,11 @@ impl Nest {
     async fn ask_about(&self, vm: &Vm) -> Result<Word, CallError> {
         let job = own_annotation(vm, self.hatchery()).and_then(Annotation::job);
         let (answer, is_its) = match (job, self.cds.v1(), self.cds.v2()) {
-            // Whoever is at work on it may be this one: V1 does not say.
-            (Some(JobId::V1(number)), Some(client), _) => {
-                (client.job(number).await.map(|job| job.status), true)
-            }
+            (Some(JobId::V1(number)), Some(client), _) => match client.job(number).await {
+                // Whoever is at work on it may be this one if CDS does not say.
+                Ok(job) => (Ok(job.status), job.worker().is_none_or(|name| *name == *vm.name)),
+                Err(error) => (Err(error), true),
+            },
             (Some(JobId::V2(id)), _, Some(client)) => match client.job(&id).await {
                 Ok(info) => (Ok(info.run_job.status), *info.run_job.worker_name == *vm.name),
                 Err(error) => (Err(error), true),

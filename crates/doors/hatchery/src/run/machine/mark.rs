@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::error::vm_may_pass;
 use super::{Pauses, Step, StepError};
-use crate::annotation::Annotation;
+use crate::annotation::{Annotation, Doom};
 use crate::clone_spec::mark_for_deletion;
 use crate::names::VmName;
 use crate::run::nest::Nest;
@@ -33,18 +33,23 @@ impl Nest {
     ///
     /// Written only over what was read: a spare that somebody claimed in the meantime is left alone (W15).
     pub(crate) async fn mark(&self, vm: &VmId, reason: &str) -> Result<(), StepError> {
-        self.mark_over(vm, reason, Claimed::Spared).await
+        self.mark_over(vm, &reason.into(), Claimed::Spared).await
+    }
+
+    /// As [`Self::mark`], for a person: also if it is marked already, or its worker is at work.
+    pub(crate) async fn mark_as_asked(&self, vm: &VmId, reason: &str) -> Result<(), StepError> {
+        self.mark_over(vm, &Doom::asked_for(reason), Claimed::Spared).await
     }
 
     /// As [`Self::mark`], also if the VM became a worker meanwhile: for a claim whose answer was lost.
     pub(crate) async fn mark_claimed(&self, vm: &VmId, reason: &str) -> Result<(), StepError> {
-        self.mark_over(vm, reason, Claimed::Marked).await
+        self.mark_over(vm, &reason.into(), Claimed::Marked).await
     }
 
-    async fn mark_over(&self, vm: &VmId, reason: &str, claimed: Claimed) -> Result<(), StepError> {
+    async fn mark_over(&self, vm: &VmId, doom: &Doom, claimed: Claimed) -> Result<(), StepError> {
         let Some(label) = self.known_label(vm) else { return Ok(()) };
         let machine = label.name.clone();
-        let marking = self.write_mark(vm, label, reason, claimed);
+        let marking = self.write_mark(vm, label, doom, claimed);
         if let Ok(marked) = timeout(MARKING, marking).await {
             return marked;
         }
@@ -56,7 +61,7 @@ impl Nest {
         &self,
         vm: &VmId,
         mut label: Label,
-        reason: &str,
+        doom: &Doom,
         claimed: Claimed,
     ) -> Result<(), StepError> {
         let (step, machine) = (Step::Marking, label.name.clone());
@@ -67,7 +72,7 @@ impl Nest {
             let Some(annotation) = own.filter(|known| known.is_of(self.hatchery())) else {
                 return Err(StepError::Foreign { step, machine, vm: vm.clone() });
             };
-            if annotation.doomed.is_some() {
+            if annotation.is_doomed_as(doom) {
                 return Ok(());
             }
             if was_spare && !annotation.provisioning && claimed == Claimed::Spared {
@@ -75,7 +80,7 @@ impl Nest {
             }
             let change = Reconfigure {
                 change_version: label.version.clone(),
-                ..mark_for_deletion(&label.name, &annotation, reason)
+                ..mark_for_deletion(&label.name, &annotation, doom.clone())
             };
             let error = match self.vcenter.reconfigure(&vm.moref(), &change).await {
                 Ok(()) => {

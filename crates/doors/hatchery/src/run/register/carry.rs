@@ -56,7 +56,7 @@ pub(super) async fn carry_out(nest: &Nest, mut registration: NewRegistration) {
         drop(reservation);
     }
     if error.is_booked() {
-        let words = "another hatchery registers the model";
+        let words = "the model is booked: another hatchery registers it, or an attempt of ours had no answer";
         let draft = Draft::new(subject(&path), Decided::Skipped, words);
         nest.decide(draft.next_look(NextLook::OnChange), "booked");
         return;

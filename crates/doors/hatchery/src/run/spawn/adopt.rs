@@ -82,6 +82,8 @@ enum Fate {
     GoesOn(Box<NewWorker>),
     /// Its worker is at the job.
     Works,
+    /// Somebody is at the job, and CDS does not say who. The clean-up looks on, through the guard.
+    Unclear,
     /// Nobody waits for it; the words say why.
     Useless(String),
 }
@@ -94,6 +96,12 @@ impl Adoption<'_> {
         match self.ask().await {
             Ok(Fate::GoesOn(new)) => self.go_on(*new, work).await,
             Ok(Fate::Works) => self.decide("its worker is at the job", "works"),
+            Ok(Fate::Unclear) => {
+                self.decide(
+                    "left to the clean-up: CDS does not name the worker at its job",
+                    "unclear",
+                );
+            }
             Ok(Fate::Useless(why)) => {
                 self.decide(format!("marked for deletion: {why}"), "useless");
                 let marked = self.nest.mark_claimed(work.vm(), &why).await;
@@ -138,12 +146,12 @@ impl Adoption<'_> {
                 Taking::Unsure(error) => return Err(error),
             },
             (Standing::Building, _) => {
-                self.nest.read_workers().await?;
-                let is_its = self.nest.desk().beside().registered.contains(&self.vm.name);
-                return Ok(if is_its {
-                    Fate::Works
-                } else {
-                    Fate::Useless("another worker is at its job".to_owned())
+                // By name only: that its worker is missing from a list proves nothing, the list may be empty in a bad moment. A mark is
+                // believed without a second look, so what it says must be known.
+                return Ok(match found.worker() {
+                    Some(worker) if *worker == *self.vm.name => Fate::Works,
+                    Some(other) => Fate::Useless(format!("worker {other} is at its job")),
+                    None => Fate::Unclear,
                 });
             }
             (Standing::Free | Standing::NotOurs, _) => {

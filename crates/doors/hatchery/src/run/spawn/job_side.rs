@@ -92,6 +92,17 @@ pub(super) enum Found {
     Gone,
 }
 
+impl Found {
+    /// The worker that took it, if CDS names it.
+    pub(super) fn worker(&self) -> Option<&str> {
+        match self {
+            Self::V1(job) => job.worker(),
+            Self::V2(info) => Some(&*info.run_job.worker_name).filter(|name| !name.is_empty()),
+            Self::Gone => None,
+        }
+    }
+}
+
 /// Asks CDS for the job, and how it stands.
 pub(super) async fn standing(nest: &Nest, id: &JobId) -> Result<(Standing, Found), CallError> {
     match id {

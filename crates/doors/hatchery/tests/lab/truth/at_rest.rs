@@ -43,7 +43,7 @@ impl Truth {
         }
     }
 
-    /// No VM went down under a worker that CDS still counted on, unless it was too old, was given up by its hatchery, or fell to somebody
+    /// No VM went down under a worker that CDS still counted on, unless it was too old, was given up by its hatchery before, or fell to somebody
     /// else.
     pub(crate) fn work_is_undisturbed(&self, worker_ttl: Duration, disturbed: &BTreeSet<String>) {
         let look = jiff::SignedDuration::try_from(BETWEEN_LOOKS).unwrap();

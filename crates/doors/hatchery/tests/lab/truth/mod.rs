@@ -93,7 +93,7 @@ pub(super) struct Seen {
     registered: BTreeSet<String>,
     /// Workers that were not disabled when CDS was last asked, and when that was.
     alive: BTreeMap<String, Timestamp>,
-    /// VMs that were marked for deletion.
+    /// VMs that were marked for deletion before CDS knew their workers.
     marked: BTreeSet<String>,
     /// Launches that were looked at already.
     launches: usize,

@@ -31,7 +31,8 @@ impl Seen {
                 let words = format!("{} belonged to {first:?} and now to {owner:?}", vm.name);
                 self.accuse(Invariant::OthersUntouched, &*vm.name, words);
             }
-            if note.as_ref().is_some_and(|note| note.to_delete) {
+            let is_marked = note.as_ref().is_some_and(|note| note.to_delete);
+            if is_marked && !self.registered.contains(&*vm.name) {
                 self.marked.insert(vm.name.to_string());
             }
             noted.extend(note.map(|note| (vm.clone(), note)));
