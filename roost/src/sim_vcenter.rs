@@ -22,7 +22,9 @@ pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
             .with_context(|| format!("--datastore-dir {}", dir.display()))?;
     }
     let options = options(args)?;
-    let tls = tls.then(|| TlsIdentity::self_signed(&[&listen.ip().to_string()])).transpose()?;
+    let tls = tls
+        .then(|| TlsIdentity::self_signed("vCenter simulator", &[&listen.ip().to_string()]))
+        .transpose()?;
     let vcenter = Vcenter::start(options.clone(), Arc::new(clock));
     let summary = Summary::of(&options, &vcenter);
     let server = Server::bind(vcenter, listen, tls).await?;

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use reqwest::{Certificate, ClientBuilder, Identity};
+use reqwest::ClientBuilder;
+use roost_tls::{
+    ClientCertificate, ClientCertificateError, Pins, TlsTrust, TrustError as Untrusted,
+};
 
 /// PEM file with the authority of the service's certificate. Without it, those of this machine are asked.
 const CA_FILE: &str = "ROOST_CA_FILE";
@@ -13,12 +16,12 @@ const KEY_FILE: &str = "ROOST_KEY_FILE";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrustError {
-    #[error("{variable}: {} cannot be read", path.display())]
-    Read { variable: &'static str, path: PathBuf, source: std::io::Error },
-    #[error("{variable}: {} holds nothing of use", path.display())]
-    Use { variable: &'static str, path: PathBuf, source: reqwest::Error },
-    #[error("{CA_FILE}: {} holds no certificate", path.display())]
-    NoCertificate { path: PathBuf },
+    #[error("{CA_FILE}")]
+    Authority { source: Untrusted },
+    #[error("{CERT_FILE}, {KEY_FILE}")]
+    Own { source: ClientCertificateError },
+    #[error("{CERT_FILE}")]
+    Use { source: Untrusted },
     #[error("{KEY_FILE} has no use without {CERT_FILE}")]
     KeyAlone,
 }
@@ -37,48 +40,29 @@ fn path_in(variable: &str) -> Option<PathBuf> {
 }
 
 fn apply(
-    mut builder: ClientBuilder,
+    builder: ClientBuilder,
     ca_file: Option<PathBuf>,
     cert_file: Option<PathBuf>,
     key_file: Option<PathBuf>,
 ) -> Result<ClientBuilder, TrustError> {
-    if let Some(path) = ca_file {
-        let pem = read(CA_FILE, &path)?;
-        let authorities = Certificate::from_pem_bundle(&pem).map_err(|source| TrustError::Use {
-            variable: CA_FILE,
-            path: path.clone(),
-            source,
-        })?;
-        if authorities.is_empty() {
-            return Err(TrustError::NoCertificate { path });
+    let trust = ca_file.map_or(TlsTrust::System, TlsTrust::CaFile);
+    trust.check().map_err(|source| TrustError::Authority { source })?;
+    let own = match (cert_file, key_file) {
+        (None, None) => None,
+        (None, Some(_)) => return Err(TrustError::KeyAlone),
+        (Some(certificate), key) => {
+            let own = ClientCertificate::from_files(&certificate, key.as_deref());
+            Some(own.map_err(|source| TrustError::Own { source })?)
         }
-        builder = builder.tls_certs_only(authorities);
-    }
-    match (cert_file, key_file) {
-        (None, None) => Ok(builder),
-        (None, Some(_)) => Err(TrustError::KeyAlone),
-        (Some(path), key_file) => {
-            let mut pem = read(CERT_FILE, &path)?;
-            if let Some(key_file) = key_file {
-                pem.push(b'\n');
-                pem.extend(read(KEY_FILE, &key_file)?);
-            }
-            let own = Identity::from_pem(&pem).map_err(|source| TrustError::Use {
-                variable: CERT_FILE,
-                path,
-                source,
-            })?;
-            Ok(builder.identity(own))
-        }
-    }
-}
-
-fn read(variable: &'static str, path: &PathBuf) -> Result<Vec<u8>, TrustError> {
-    std::fs::read(path).map_err(|source| TrustError::Read { variable, path: path.clone(), source })
+    };
+    let config = trust.client_config_with(Pins::default(), own);
+    Ok(builder.tls_backend_preconfigured(config.map_err(|source| TrustError::Use { source })?))
 }
 
 #[cfg(test)]
 mod tests {
+    use roost_supervise::Chain;
+
     use super::*;
 
     #[test]
@@ -86,14 +70,25 @@ mod tests {
         let said = |ca: Option<&str>, cert: Option<&str>, key: Option<&str>| {
             let path = |text: Option<&str>| text.map(PathBuf::from);
             let builder = reqwest::Client::builder();
-            apply(builder, path(ca), path(cert), path(key)).map(drop).unwrap_err().to_string()
+            Chain(&apply(builder, path(ca), path(cert), path(key)).map(drop).unwrap_err())
+                .to_string()
         };
-        assert_eq!(said(Some("/no/ca"), None, None), "ROOST_CA_FILE: /no/ca cannot be read");
-        assert_eq!(said(None, Some("/no/c"), None), "ROOST_CERT_FILE: /no/c cannot be read");
+        for (words, wanted) in [
+            (
+                said(Some("/no/ca"), None, None),
+                "ROOST_CA_FILE: the CA file /no/ca cannot be read: ",
+            ),
+            (
+                said(None, Some("/no/c"), None),
+                "ROOST_CERT_FILE, ROOST_KEY_FILE: /no/c cannot be read: ",
+            ),
+        ] {
+            assert!(words.starts_with(wanted), "{words}");
+        }
         let alone = said(None, None, Some("/no/key"));
         assert_eq!(alone, "ROOST_KEY_FILE has no use without ROOST_CERT_FILE");
         let no_pem = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert!(said(Some(no_pem), None, None).starts_with("ROOST_CA_FILE: "));
-        assert!(said(None, Some(no_pem), None).starts_with("ROOST_CERT_FILE: "));
+        assert!(said(None, Some(no_pem), None).starts_with("ROOST_CERT_FILE, "));
     }
 }

@@ -1,38 +1,32 @@
 //! The console's certificate, from the files that the configuration names.
 
-use std::path::{Path, PathBuf};
-
-use roost_console::{Tls, TlsError, TlsPart};
 use roost_hatchery::config::{Listen, ListenTls};
+use roost_tls::{ServerFileError, ServerFiles, ServerTls, TlsPart};
 
 /// Led by the path to edit, as every problem of the file is.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TlsFileError {
-    #[error("hatchery.vsphere.commonConfiguration.http.{key}: {} cannot be read", path.display())]
-    Read { key: &'static str, path: PathBuf, source: std::io::Error },
-    #[error("hatchery.vsphere.commonConfiguration.http.{key}: {} cannot be used", path.display())]
-    Use { key: &'static str, path: PathBuf, source: TlsError },
+#[error("hatchery.vsphere.commonConfiguration.http.{key}")]
+pub(crate) struct TlsFileError {
+    key: &'static str,
+    source: ServerFileError,
 }
 
-/// `None` if plain HTTP is to be spoken. The files are read once: a new certificate counts from the next start.
-pub(crate) fn load(listen: &Listen) -> Result<Option<Tls>, TlsFileError> {
+/// `None` if plain HTTP is to be spoken. The files are read again when they change.
+pub(crate) fn load(listen: &Listen) -> Result<Option<ServerTls>, TlsFileError> {
     let Some(ListenTls { cert_file, key_file, client_ca_file }) = &listen.tls else {
         return Ok(None);
     };
-    let chain = read("certFile", cert_file)?;
-    let key = read("keyFile", key_file)?;
-    let client_ca = client_ca_file.as_deref().map(|path| read("clientCaFile", path)).transpose()?;
-    let made = Tls::from_pem(&chain, &key, client_ca.as_deref());
-    made.map(Some).map_err(|source| {
-        let (key, path) = match source.part() {
-            TlsPart::Certificate => ("certFile", cert_file),
-            TlsPart::Key => ("keyFile", key_file),
-            TlsPart::ClientCa => ("clientCaFile", client_ca_file.as_ref().unwrap_or(cert_file)),
+    let files = ServerFiles {
+        certificate: cert_file.clone(),
+        key: key_file.clone(),
+        client_ca: client_ca_file.clone(),
+    };
+    ServerTls::from_files(files).map(Some).map_err(|source| {
+        let key = match source.part() {
+            TlsPart::Certificate => "certFile",
+            TlsPart::Key => "keyFile",
+            TlsPart::ClientCa => "clientCaFile",
         };
-        TlsFileError::Use { key, path: path.clone(), source }
+        TlsFileError { key, source }
     })
-}
-
-fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsFileError> {
-    std::fs::read(path).map_err(|source| TlsFileError::Read { key, path: path.to_owned(), source })
 }

@@ -89,8 +89,8 @@ fn pem(identity: &TlsIdentity) -> String {
 #[tokio::test]
 async fn a_certificate_is_believed_by_its_authority_or_it_is_said_how_it_can_be() {
     let scene = Scene::new("doctor-ca");
-    let identity = TlsIdentity::self_signed(&[]).unwrap();
-    let (thumbprint, own) = (identity.thumbprint(), pem(&identity));
+    let identity = TlsIdentity::self_signed("vCenter simulator", &[]).unwrap();
+    let (thumbprint, own) = (identity.thumbprint().to_string(), pem(&identity));
     let vcenter = Vcenter::start(Options::default(), Arc::new(SystemClock));
     let server =
         Server::bind(vcenter, "127.0.0.1:0".parse().unwrap(), Some(identity)).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_certificate_is_believed_by_its_authority_or_it_is_said_how_it_can_be(
     scene.rewrite(scene.vcenter.endpoint(), &address);
     let pinned = format!("thumbprint = \"{}\"", scene.vcenter.thumbprint());
     fs::write(scene.site.file("own.pem"), own).unwrap();
-    let other = TlsIdentity::self_signed(&[]).unwrap();
+    let other = TlsIdentity::self_signed("vCenter simulator", &[]).unwrap();
     fs::write(scene.site.file("other.pem"), pem(&other)).unwrap();
     let examine = async |site: crate::wire::Site| {
         let examined = tokio::task::spawn_blocking(move || {

@@ -8,12 +8,11 @@ mod server;
 mod settings;
 mod source;
 mod steer;
-mod tls;
 pub mod views;
 
 pub use feed::{Feed, Subscription};
+pub use roost_tls::ServerTls;
 pub use server::{Console, serve};
 pub use settings::Settings;
 pub use source::{Answered, Source};
 pub use steer::{Acting, Action, Found, Order, Person, Refused, Shown, Steer};
-pub use tls::{Tls, TlsError, TlsPart};

@@ -1,6 +1,6 @@
 use secrecy::SecretString;
 
-use crate::Tls;
+use roost_tls::ServerTls;
 
 /// Who may look.
 #[derive(Debug, Clone, Default)]
@@ -11,5 +11,5 @@ pub struct Settings {
     /// that carries one comes from elsewhere, also if the proxy runs on this machine.
     pub forwarded_header: Option<String>,
     /// `None`: plain HTTP. Whoever shows a good client certificate needs no token.
-    pub tls: Option<Tls>,
+    pub tls: Option<ServerTls>,
 }

@@ -98,10 +98,10 @@ async fn one_connection_carries_many_calls() {
 
 #[tokio::test]
 async fn tls_shows_a_certificate_that_fits_its_thumbprint() {
-    let identity = TlsIdentity::self_signed(&["vcenter.example"]).unwrap();
+    let identity = TlsIdentity::self_signed("vCenter simulator", &["vcenter.example"]).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(identity.certificate_der().to_vec().into()).unwrap();
-    let thumbprint = identity.thumbprint();
+    let thumbprint = identity.thumbprint().to_string();
     assert_eq!((thumbprint.len(), thumbprint.split(':').count()), (95, 32));
     let running = serve(Some(identity)).await;
     let provider = Arc::new(rustls::crypto::ring::default_provider());

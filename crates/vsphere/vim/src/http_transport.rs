@@ -1,28 +1,19 @@
 //! The network side of [`Transport`].
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
 use roost_supervise::Chain;
+use roost_tls::{Pins, TrustError};
 
-use crate::tls::{Pins, client_config};
 use crate::{Body, SendFuture, Thumbprint, TlsTrust, Transport};
 
 /// Why no connection can be made from here.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    #[error("the CA file {} cannot be read", path.display())]
-    CaFile { path: PathBuf, source: io::Error },
-    #[error("the CA file {} holds no certificate", path.display())]
-    NoCertificate { path: PathBuf },
-    #[error("this machine has no root certificates; give a CA file or a thumbprint")]
-    NoSystemRoots,
-    #[error("setting up the verification of certificates")]
-    Verifier { source: rustls::client::VerifierBuilderError },
-    #[error("setting up TLS")]
-    Tls { source: rustls::Error },
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error("setting up HTTP")]
     Http { source: reqwest::Error },
 }
@@ -38,7 +29,7 @@ impl HttpTransport {
     pub fn new(trust: &TlsTrust) -> Result<Self, TransportError> {
         let pins = Pins::default();
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(client_config(trust, pins.clone())?)
+            .tls_backend_preconfigured(trust.client_config_with(pins.clone(), None)?)
             .http1_only()
             .redirect(reqwest::redirect::Policy::none())
             // A peer that vanished without a word is noticed within minutes also while a wait is open.

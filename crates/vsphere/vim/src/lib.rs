@@ -25,7 +25,6 @@ mod session;
 mod settings;
 mod stream;
 mod task;
-mod tls;
 mod transfer;
 mod transport;
 mod version;
@@ -59,12 +58,12 @@ pub use placement::PlacementError;
 pub use privileges::Lacking;
 pub use properties::Properties;
 pub use remedy::{Faulted, Remedy};
+pub use roost_tls::{Belief, Disbelief, Thumbprint, ThumbprintError, TlsTrust};
 /// The types that calls are made of and answered with.
 pub use roost_vim_wire as wire;
 pub use settings::{AddressError, Settings, StreamSettings};
 pub use stream::{Batch, Change, StreamStatus, Subscription, Update, WatchSpec, Watched};
 pub use task::{Progress, Task, TaskError};
-pub use tls::{Belief, Disbelief, Thumbprint, ThumbprintError, TlsTrust};
 pub use transfer::{Download, FileSource, TransferError, TransferProgress, UploadSource};
 pub use transport::{Body, SendFuture, Transport};
 pub use vm::{

@@ -1,10 +1,10 @@
 //! What a connection that got so far means.
 
 use jiff::{SignedDuration, Timestamp};
+use roost_tls::Certificate;
 use roost_vim::{Belief, Disbelief, Thumbprint, TlsTrust};
 use rustls::pki_types::{CertificateDer, UnixTime};
 
-use super::certificate::Certificate;
 use super::{Reach, Target};
 use crate::doctor::patience::told;
 use crate::doctor::report::{Fact, Finding, Verdict};
@@ -176,7 +176,7 @@ fn with_expiry(finding: Finding, read: &Certificate, now: Timestamp) -> Finding 
 
 #[cfg(test)]
 mod tests {
-    use roost_vcenter_sim::TlsIdentity;
+    use roost_tls::TlsIdentity;
 
     use super::*;
 
@@ -189,7 +189,7 @@ mod tests {
     };
 
     fn shown() -> CertificateDer<'static> {
-        let identity = TlsIdentity::self_signed(&["vc.example.org"]).unwrap();
+        let identity = TlsIdentity::self_signed("vCenter simulator", &["vc.example.org"]).unwrap();
         CertificateDer::from(identity.certificate_der().to_vec())
     }
 
@@ -219,6 +219,7 @@ mod tests {
     #[test]
     fn the_end_of_a_certificate_is_told_a_month_ahead() {
         let read = Certificate {
+            common_name: None,
             subject: "vc".into(),
             issuer: "ca".into(),
             is_self_signed: false,

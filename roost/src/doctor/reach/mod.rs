@@ -1,6 +1,5 @@
 //! How far a connection to a server gets: name, port, certificate. Both systems are reached the same way.
 
-mod certificate;
 mod judge;
 mod probe;
 mod proxy;

@@ -4,7 +4,6 @@
 //! Unlike the Go client, requests do not say `Connection: close`: the header is for the next hop only, and without it a
 //! call in the path of a spawn saves a TCP and a TLS handshake.
 
-mod tls;
 mod websocket;
 
 use std::io;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::redirect::Policy;
+use roost_tls::{TlsTrust, TrustError};
 
 use crate::{SendFuture, SocketFuture, Transport};
 
@@ -31,15 +31,22 @@ pub struct HttpSettings {
     pub ca_file: Option<PathBuf>,
 }
 
+impl HttpSettings {
+    /// Whose certificates are believed.
+    pub fn trust(&self) -> TlsTrust {
+        match &self.ca_file {
+            _ if self.insecure => TlsTrust::Insecure,
+            Some(path) => TlsTrust::CaFile(path.clone()),
+            None => TlsTrust::System,
+        }
+    }
+}
+
 /// Why there is no transport.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpSetupError {
-    #[error("reading the certificates in {}", path.display())]
-    CaFile { path: PathBuf, source: rustls::pki_types::pem::Error },
-    #[error("believing a certificate in {}", path.display())]
-    CaRefused { path: PathBuf, source: rustls::Error },
-    #[error("choosing TLS versions")]
-    Tls { source: rustls::Error },
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error("setting up HTTP")]
     Client { source: reqwest::Error },
 }
@@ -52,8 +59,11 @@ pub struct HttpTransport {
 
 impl HttpTransport {
     pub fn new(settings: &HttpSettings) -> Result<Self, HttpSetupError> {
+        if settings.insecure {
+            tracing::warn!("the certificate of the CDS API is not verified");
+        }
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::client_config(settings)?)
+            .tls_backend_preconfigured(settings.trust().client_config()?)
             .http1_only()
             .redirect(Policy::none())
             .referer(false)

@@ -8,7 +8,7 @@ use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderMap, Method, Request, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{Settings, Shown, Tls};
+use crate::{ServerTls, Settings, Shown};
 
 /// Who is at the other end of the connection.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ pub(super) fn check<B>(
     if reads && is_from_here(settings, peer, request) {
         return Ok(None);
     }
-    let takes_certificates = settings.tls.as_ref().is_some_and(Tls::takes_certificates);
+    let takes_certificates = settings.tls.as_ref().is_some_and(ServerTls::takes_certificates);
     Err(match token {
         Some(_) => Denied::TokenNeeded,
         None if takes_certificates => Denied::CertificateNeeded,

@@ -36,7 +36,7 @@ use tokio::time::{sleep, timeout};
 
 use self::access::Peer;
 use self::app::App;
-use crate::{Settings, Source, Steer, Tls};
+use crate::{ServerTls, Settings, Source, Steer};
 
 /// Operators, a Prometheus or two, and pages that are open; the rest waits in the backlog.
 const MAX_CONNECTIONS: usize = 512;
@@ -110,7 +110,7 @@ impl Console {
 async fn greet(
     stream: TcpStream,
     peer: SocketAddr,
-    tls: Option<Tls>,
+    tls: Option<ServerTls>,
     service: TowerToHyperService<Router>,
     watcher: Watcher,
 ) {

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Console;
 use crate::fake::{Fake, FakeSteer};
-use crate::{Settings, Tls};
+use crate::{ServerTls, Settings};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -52,7 +52,7 @@ async fn lab(clients: Option<&Authority>, token: Option<&str>) -> Lab {
     let (chain, key) = signed(&servers, "roost", ExtendedKeyUsagePurpose::ServerAuth);
     let client_ca = clients.map(Authority::pem);
     let client_ca = client_ca.as_deref().map(str::as_bytes);
-    let tls = Tls::from_pem(chain.as_bytes(), key.as_bytes(), client_ca).unwrap();
+    let tls = ServerTls::from_pem(chain.as_bytes(), key.as_bytes(), client_ca).unwrap();
     let settings = Settings { token: token.map(Into::into), tls: Some(tls), ..Settings::default() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,15 +1,15 @@
 //! The wire door: HTTP/1.1, with TLS or without.
 
 mod connection;
-mod tls;
 
 use std::io;
 use std::net::SocketAddr;
 
+use roost_tls::IdentityError;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-pub use tls::TlsIdentity;
+pub use roost_tls::TlsIdentity;
 
 use crate::door::Vcenter;
 
@@ -38,12 +38,8 @@ impl std::fmt::Debug for Tls {
 pub enum ServeError {
     #[error("listening on {address}")]
     Listen { address: SocketAddr, source: io::Error },
-    #[error("making a certificate")]
-    MakeCertificate { source: rcgen::Error },
-    #[error("using the certificate")]
-    UseCertificate { source: rustls::Error },
-    #[error("reading the {what} from its PEM text")]
-    ReadPem { what: &'static str, source: rustls::pki_types::pem::Error },
+    #[error("TLS")]
+    Tls { source: IdentityError },
 }
 
 impl Server {
@@ -54,8 +50,9 @@ impl Server {
         tls: Option<TlsIdentity>,
     ) -> Result<Self, ServeError> {
         let tls = tls.map(|identity| {
-            let thumbprint = identity.thumbprint();
-            Ok(Tls { acceptor: identity.acceptor()?, thumbprint })
+            let thumbprint = identity.thumbprint().to_string();
+            let config = identity.server_config().map_err(|source| ServeError::Tls { source })?;
+            Ok(Tls { acceptor: TlsAcceptor::from(config), thumbprint })
         });
         let tls = tls.transpose()?;
         let failed = |source| ServeError::Listen { address: listen, source };

@@ -34,7 +34,7 @@ impl WireDoor {
     }
 
     pub(crate) fn open_tls(options: Options) -> Self {
-        Self::serve(options, Some(TlsIdentity::self_signed(&[]).unwrap()))
+        Self::serve(options, Some(TlsIdentity::self_signed("vCenter simulator", &[]).unwrap()))
     }
 
     fn serve(options: Options, tls: Option<TlsIdentity>) -> Self {

@@ -3,8 +3,8 @@
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName, UnixTime};
 
-use super::{Pins, TlsTrust, verifier};
-use crate::TransportError;
+use crate::verifier::Verifier;
+use crate::{Pins, TlsTrust, TrustError};
 
 /// Why a certificate is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Belief {
 #[derive(Debug, thiserror::Error)]
 pub enum Disbelief {
     #[error("the trust cannot be set up")]
-    Trust { source: TransportError },
+    Trust { source: TrustError },
     #[error("the server showed no certificate")]
     NoCertificate,
     #[error("the host name cannot be in a certificate")]
@@ -45,7 +45,7 @@ impl TlsTrust {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host).map_err(|source| Disbelief::Name { source })?;
         let verifier =
-            verifier(self, Pins::default()).map_err(|source| Disbelief::Trust { source })?;
+            Verifier::new(self, Pins::default()).map_err(|source| Disbelief::Trust { source })?;
         let verify = |by: &dyn ServerCertVerifier| {
             by.verify_server_cert(leaf, intermediates, &name, &[], now)
         };

@@ -6,11 +6,13 @@ use jiff::Timestamp;
 
 /// The parts that a person wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Certificate {
-    pub(super) subject: String,
-    pub(super) issuer: String,
-    pub(super) is_self_signed: bool,
-    pub(super) not_after: Timestamp,
+pub struct Certificate {
+    /// The common name, else the organisation, else a dash.
+    pub subject: String,
+    pub common_name: Option<String>,
+    pub issuer: String,
+    pub is_self_signed: bool,
+    pub not_after: Timestamp,
 }
 
 const SEQUENCE: u8 = 0x30;
@@ -27,7 +29,7 @@ const ORGANISATION: &[u8] = &[0x55, 0x04, 0x0a];
 
 impl Certificate {
     /// `None` if it is not a certificate.
-    pub(super) fn read(der: &[u8]) -> Option<Self> {
+    pub fn read(der: &[u8]) -> Option<Self> {
         let (whole, _) = Der::take(der, SEQUENCE)?;
         let (mut body, _) = Der::take(whole, SEQUENCE)?;
         if body.first() == Some(&EXPLICIT_VERSION) {
@@ -42,6 +44,7 @@ impl Certificate {
         let not_after = Der::any(Der::any(validity)?.rest)?;
         Some(Self {
             is_self_signed: issuer == subject,
+            common_name: attribute(subject, COMMON_NAME),
             subject: name(subject),
             issuer: name(issuer),
             not_after: time(not_after.tag, not_after.content)?,
@@ -80,22 +83,24 @@ impl<'a> Der<'a> {
     }
 }
 
-/// The common name, else the organisation, else a dash.
-fn name(mut parts: &[u8]) -> String {
-    let (mut common, mut organisation) = (None, None);
-    while let Some((set, rest)) = Der::take(parts, SET) {
+fn name(parts: &[u8]) -> String {
+    let named = attribute(parts, COMMON_NAME).or_else(|| attribute(parts, ORGANISATION));
+    named.unwrap_or_else(|| "-".to_owned())
+}
+
+/// The first attribute of a name that has this id.
+fn attribute(mut parts: &[u8], wanted: &[u8]) -> Option<String> {
+    while let Some((mut set, rest)) = Der::take(parts, SET) {
         parts = rest;
-        let attribute = Der::take(set, SEQUENCE).and_then(|(pair, _)| {
+        while let Some((pair, rest)) = Der::take(set, SEQUENCE) {
+            set = rest;
             let (id, value) = Der::take(pair, OBJECT_ID)?;
-            Some((id, String::from_utf8_lossy(Der::any(value)?.content).into_owned()))
-        });
-        match attribute {
-            Some((COMMON_NAME, text)) => common = Some(text),
-            Some((ORGANISATION, text)) => organisation = Some(text),
-            _ => {}
+            if id == wanted {
+                return Some(String::from_utf8_lossy(Der::any(value)?.content).into_owned());
+            }
         }
     }
-    common.or(organisation).unwrap_or_else(|| "-".to_owned())
+    None
 }
 
 fn time(tag: u8, content: &[u8]) -> Option<Timestamp> {
@@ -118,14 +123,13 @@ fn time(tag: u8, content: &[u8]) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use roost_vcenter_sim::TlsIdentity;
-
+mod tests {
     use super::*;
+    use crate::TlsIdentity;
 
     #[test]
     fn a_certificate_says_whose_it_is_and_until_when() {
-        let identity = TlsIdentity::self_signed(&["vc.example.org"]).unwrap();
+        let identity = TlsIdentity::self_signed("vCenter simulator", &["vc.example.org"]).unwrap();
         let read = Certificate::read(identity.certificate_der()).unwrap();
         assert_eq!(
             (read.subject.as_str(), read.issuer.as_str()),
@@ -145,7 +149,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_cut_short_or_no_certificate_is_none() {
-        let whole = TlsIdentity::self_signed(&[]).unwrap();
+        let whole = TlsIdentity::self_signed("x", &[]).unwrap();
         let der = whole.certificate_der();
         for end in 0..der.len() {
             assert_eq!(Certificate::read(&der[..end]), None, "{end}");

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod certificate;
+mod client_certificate;
+mod identity;
+mod judge;
+mod pem;
+mod reload;
+mod server;
+mod thumbprint;
+mod trust;
+mod verifier;
+
+pub use certificate::Certificate;
+pub use client_certificate::{ClientCertificate, ClientCertificateError};
+pub use identity::{IdentityError, TlsIdentity};
+pub use judge::{Belief, Disbelief};
+pub use pem::{PemError, PemFileError};
+pub use reload::{ServerFileError, ServerFiles};
+pub use server::{ServerTls, ServerTlsError, TlsPart};
+pub use thumbprint::{Thumbprint, ThumbprintError};
+pub use trust::{Pins, TlsTrust, TrustError};
