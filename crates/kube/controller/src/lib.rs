@@ -1,1 +1,45 @@
-//! Reconcilers from watches through the priority queue: patches, events, leases, webhooks, metrics.
+#![doc = include_str!("../README.md")]
+
+mod cause;
+mod condition;
+mod controller;
+mod diff;
+mod draft;
+mod events;
+mod index;
+mod intake;
+mod key;
+mod lease;
+mod manager;
+mod metrics;
+mod next;
+mod object;
+mod pass;
+mod rebase;
+mod reconciler;
+mod store;
+mod verdict;
+mod version;
+mod watch;
+mod worker;
+mod writer;
+
+pub use cause::Cause;
+pub use condition::{Truth, is_true, set_condition};
+pub use controller::{Controller, ControllerSettings};
+pub use draft::Draft;
+pub use events::{EventType, Events};
+pub use index::Index;
+pub use intake::Trigger;
+pub use key::Key;
+pub use lease::LeaseSettings;
+pub use manager::{Manager, Status};
+pub use metrics::Metrics;
+pub use next::{Next, Remedial, Remedy};
+pub use object::Object;
+pub use pass::Pass;
+pub use reconciler::Reconciler;
+pub use roost_workqueue::{Ageing, Backoff, PriorityLabels};
+pub use store::Store;
+pub use watch::{Change, Watch};
+pub use writer::{Saved, WriteError, Writer, remedy_of};

@@ -1,0 +1,309 @@
+//! The objects of one kind as the watch last showed them. Reading costs no call.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use crate::index::{Extract, Index, IndexEntries};
+use crate::key::Key;
+use crate::object::Object;
+use crate::version::{Relation, relation};
+
+/// Deleted objects whose late messages are still recognised. A message that is later than this many
+/// deletions would show a ghost until the next list; servers that keep the order never send one.
+const REMEMBERED_DELETIONS: usize = 1024;
+
+/// A cache of one kind, filled by its watch. Cheap to clone.
+pub struct Store<K> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K> {
+    content: RwLock<Content<K>>,
+    is_synced: watch::Sender<bool>,
+}
+
+struct Content<K> {
+    objects: HashMap<Key, Arc<K>>,
+    indexes: Vec<IndexEntries<K>>,
+    deleted_uids: VecDeque<String>,
+}
+
+/// What an arriving object was.
+#[derive(Debug, Clone)]
+pub(crate) enum Arrival<K> {
+    Created(Arc<K>),
+    Changed {
+        old: Arc<K>,
+        new: Arc<K>,
+    },
+    /// Another object took the name of one whose deletion was missed.
+    Replaced {
+        old: Arc<K>,
+        new: Arc<K>,
+    },
+    Known,
+}
+
+impl<K: Object> Store<K> {
+    pub(crate) fn new() -> Self {
+        let content =
+            Content { objects: HashMap::new(), indexes: Vec::new(), deleted_uids: VecDeque::new() };
+        let is_synced = watch::Sender::new(false);
+        Self { shared: Arc::new(Shared { content: RwLock::new(content), is_synced }) }
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    /// All objects, in no particular order.
+    pub fn objects(&self) -> Vec<Arc<K>> {
+        self.read().objects.values().cloned().collect()
+    }
+
+    pub fn keys(&self) -> Vec<Key> {
+        self.read().objects.keys().cloned().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Has the first list been read to its end? Before that, a missing object means nothing.
+    pub fn is_synced(&self) -> bool {
+        *self.shared.is_synced.borrow()
+    }
+
+    /// Returns once the first list has been read to its end.
+    pub async fn synced(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.shared.is_synced.subscribe().wait_for(|is_synced| *is_synced).await;
+    }
+
+    /// Objects by what they refer to. `values` says under which values an object is found.
+    pub fn index<I>(&self, values: impl Fn(&K) -> I + Send + Sync + 'static) -> Index<K>
+    where
+        I: IntoIterator<Item = String>,
+    {
+        let extract: Extract<K> = Arc::new(move |object: &K| values(object).into_iter().collect());
+        let mut content = self.write();
+        let mut entries = IndexEntries::new(extract);
+        for (key, object) in &content.objects {
+            entries.insert(key, object);
+        }
+        content.indexes.push(entries);
+        Index::new(self.clone(), content.indexes.len() - 1)
+    }
+
+    pub(crate) fn keys_at(&self, index: usize, value: &str) -> Vec<Key> {
+        self.read().indexes.get(index).map(|index| index.keys(value)).unwrap_or_default()
+    }
+
+    pub(crate) fn objects_at(&self, index: usize, value: &str) -> Vec<Arc<K>> {
+        let content = self.read();
+        let keys = content.indexes.get(index).map(|index| index.keys(value)).unwrap_or_default();
+        keys.iter().filter_map(|key| content.objects.get(key).cloned()).collect()
+    }
+
+    pub(crate) fn set_synced(&self) {
+        self.shared.is_synced.send_if_modified(|is_synced| !std::mem::replace(is_synced, true));
+    }
+
+    /// Takes in an object that a list or a watch brought. Late and doubled messages change nothing.
+    pub(crate) fn arrive(&self, object: K) -> Arrival<K> {
+        let mut content = self.write();
+        if object.meta().uid.as_ref().is_some_and(|uid| content.deleted_uids.contains(uid)) {
+            return Arrival::Known;
+        }
+        let key = Key::of(&object);
+        let old = content.objects.get(&key).cloned();
+        let relation = old.as_deref().map(|old| relation(old, &object));
+        match (old, relation) {
+            (_, Some(Relation::Same | Relation::Older)) => Arrival::Known,
+            (Some(old), Some(Relation::Another)) => {
+                content.remember_deletion(&old);
+                Arrival::Replaced { old, new: content.put(&key, object) }
+            }
+            (Some(old), _) => Arrival::Changed { old, new: content.put(&key, object) },
+            (None, _) => Arrival::Created(content.put(&key, object)),
+        }
+    }
+
+    /// Takes in the answer to an own write: it is newer than what the watch has shown, which will follow and find nothing
+    /// new. Only an object that is known is replaced, so that an answer never brings back one that was deleted.
+    pub(crate) fn written(&self, object: &K) {
+        let mut content = self.write();
+        let key = Key::of(object);
+        let Some(known) = content.objects.get(&key) else { return };
+        if relation(known.as_ref(), object) == Relation::Newer && has_number(object) {
+            let mut object = object.clone();
+            object.meta_mut().managed_fields = None;
+            content.put(&key, object);
+        }
+    }
+
+    /// The object was deleted. `None` if it was not known, or if this is the late deletion of an earlier
+    /// object of the same name.
+    pub(crate) fn delete(&self, gone: &K) -> Option<Arc<K>> {
+        let mut content = self.write();
+        let key = Key::of(gone);
+        content.remember_deletion(gone);
+        let known = content.objects.get(&key)?;
+        if relation(known.as_ref(), gone) == Relation::Another {
+            return None;
+        }
+        content.take(&key)
+    }
+
+    pub(crate) fn forget(&self, key: &Key) -> Option<Arc<K>> {
+        let mut content = self.write();
+        let gone = content.take(key)?;
+        content.remember_deletion(&gone);
+        Some(gone)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Content<K>> {
+        self.shared.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Content<K>> {
+        self.shared.content.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn has_number(object: &impl kube::Resource) -> bool {
+    object.meta().resource_version.as_ref().is_some_and(|version| version.parse::<u64>().is_ok())
+}
+
+impl<K: Object> Content<K> {
+    fn put(&mut self, key: &Key, object: K) -> Arc<K> {
+        let object = Arc::new(object);
+        let old = self.objects.insert(key.clone(), Arc::clone(&object));
+        for index in &mut self.indexes {
+            if let Some(old) = &old {
+                index.remove(key, old);
+            }
+            index.insert(key, &object);
+        }
+        object
+    }
+
+    fn take(&mut self, key: &Key) -> Option<Arc<K>> {
+        let gone = self.objects.remove(key)?;
+        for index in &mut self.indexes {
+            index.remove(key, &gone);
+        }
+        Some(gone)
+    }
+
+    fn remember_deletion(&mut self, gone: &K) {
+        let Some(uid) = &gone.meta().uid else { return };
+        if self.deleted_uids.contains(uid) {
+            return;
+        }
+        if self.deleted_uids.len() == REMEMBERED_DELETIONS {
+            self.deleted_uids.pop_front();
+        }
+        self.deleted_uids.push_back(uid.clone());
+    }
+}
+
+impl<K> Clone for Store<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<K> fmt::Debug for Store<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = std::any::type_name::<K>();
+        formatter.debug_struct("Store").field("kind", &kind).finish_non_exhaustive()
+    }
+}
+
+/// Names of the objects, for tests and messages.
+impl<K: Object> Store<K> {
+    pub fn by_name(&self) -> BTreeMap<Key, Arc<K>> {
+        self.read().objects.iter().map(|(key, object)| (key.clone(), Arc::clone(object))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Resource;
+
+    use super::*;
+
+    fn object(name: &str, uid: &str, version: u64) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        let meta = object.meta_mut();
+        meta.name = Some(name.to_owned());
+        meta.uid = Some(uid.to_owned());
+        meta.resource_version = Some(version.to_string());
+        object
+    }
+
+    fn labelled(name: &str, version: u64, owner: &str) -> ConfigMap {
+        let mut object = object(name, name, version);
+        object.meta_mut().labels = Some([("owner".to_owned(), owner.to_owned())].into());
+        object
+    }
+
+    #[test]
+    fn late_and_doubled_messages_change_nothing() {
+        let store = Store::new();
+        assert!(matches!(store.arrive(object("a", "1", 5)), Arrival::Created(_)));
+        assert!(matches!(store.arrive(object("a", "1", 5)), Arrival::Known), "doubled");
+        assert!(matches!(store.arrive(object("a", "1", 4)), Arrival::Known), "late");
+        assert!(matches!(store.arrive(object("a", "1", 6)), Arrival::Changed { .. }));
+        assert!(matches!(store.arrive(object("a", "2", 9)), Arrival::Replaced { .. }));
+        assert!(store.delete(&object("a", "1", 7)).is_none(), "of the earlier object");
+        assert!(store.delete(&object("a", "2", 10)).is_some());
+        assert!(matches!(store.arrive(object("a", "2", 9)), Arrival::Known), "after its deletion");
+        assert!(store.is_empty());
+    }
+
+    #[test]
+    fn an_answer_to_a_write_is_newer_and_brings_nothing_back() {
+        let store = Store::new();
+        store.written(&object("a", "1", 5));
+        assert!(store.is_empty());
+        store.arrive(object("a", "1", 5));
+        store.written(&object("a", "1", 7));
+        assert!(matches!(store.arrive(object("a", "1", 6)), Arrival::Known));
+        assert!(matches!(store.arrive(object("a", "1", 7)), Arrival::Known), "our own write");
+        assert!(matches!(store.arrive(object("a", "1", 8)), Arrival::Changed { .. }));
+        store.written(&object("a", "0", 9));
+        assert_eq!(store.objects()[0].meta().uid.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn an_index_follows_its_objects() {
+        let store = Store::new();
+        store.arrive(labelled("a", 1, "x"));
+        let index = store.index(|object: &ConfigMap| {
+            object
+                .meta()
+                .labels
+                .iter()
+                .filter_map(|labels| labels.get("owner").cloned())
+                .collect::<Vec<_>>()
+        });
+        store.arrive(labelled("b", 2, "x"));
+        assert_eq!(index.keys("x"), [Key::cluster("a"), Key::cluster("b")]);
+        store.arrive(labelled("a", 3, "y"));
+        assert_eq!(index.keys("x"), [Key::cluster("b")]);
+        assert_eq!(index.keys("y"), [Key::cluster("a")]);
+        store.delete(&labelled("b", 4, "x"));
+        assert!(index.keys("x").is_empty());
+        assert_eq!(index.objects("y").len(), 1);
+    }
+}

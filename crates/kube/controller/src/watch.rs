@@ -1,0 +1,245 @@
+//! Keeps a store as the API server has it, and tells listeners what changed.
+//!
+//! A watch that ends is taken up again; after a gap everything is listed. What a list does not show any more is
+//! asked for by name before it counts as deleted, so a list that comes back short deletes nothing.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use kube::core::Request;
+use kube::core::params::GetParams;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use roost_clock::Random;
+use tokio::time::sleep;
+use tracing::{debug, info, warn};
+
+use crate::cause::Cause;
+use crate::index::Index;
+use crate::key::Key;
+use crate::object::Object;
+use crate::store::{Arrival, Store};
+
+/// The first and the longest wait after a failed list or watch.
+const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// How long to wait before asking again for an object whose fate is unknown.
+const CONFIRM_AGAIN: Duration = Duration::from_secs(5);
+
+/// Requests at a time for objects that a list did not show.
+const CONFIRM_AT_ONCE: usize = 8;
+
+/// What happened to an object.
+#[derive(Debug, Clone)]
+pub struct Change<K> {
+    pub cause: Cause,
+    /// As it is now, or as it last was.
+    pub object: Arc<K>,
+    pub old: Option<Arc<K>>,
+}
+
+type Listener<K> = Arc<dyn Fn(&Change<K>) + Send + Sync>;
+
+/// One kind, watched once however many controllers look at it. Cheap to clone.
+pub struct Watch<K: Object> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K: Object> {
+    api: Api<K>,
+    client: Client,
+    resource: K::DynamicType,
+    config: watcher::Config,
+    store: Store<K>,
+    listeners: RwLock<Vec<Listener<K>>>,
+    random: Random,
+}
+
+impl<K: Object> Watch<K> {
+    pub(crate) fn new(
+        api: Api<K>,
+        resource: K::DynamicType,
+        config: watcher::Config,
+        random: Random,
+    ) -> Self {
+        let (store, listeners) = (Store::new(), RwLock::default());
+        let client = api.clone().into_client();
+        let shared = Shared { api, client, resource, config, store, listeners, random };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub fn store(&self) -> Store<K> {
+        self.shared.store.clone()
+    }
+
+    /// See [`Store::index`].
+    pub fn index<I>(&self, values: impl Fn(&K) -> I + Send + Sync + 'static) -> Index<K>
+    where
+        I: IntoIterator<Item = String>,
+    {
+        self.shared.store.index(values)
+    }
+
+    /// Called for each change, after the store has it. Must not block.
+    pub fn listen(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        let mut listeners = self.shared.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.push(Arc::new(listener));
+    }
+
+    pub(crate) fn resource(&self) -> &K::DynamicType {
+        &self.shared.resource
+    }
+
+    pub(crate) fn kind(&self) -> String {
+        K::kind(&self.shared.resource).into_owned()
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(&self) {
+        let shared = &self.shared;
+        let kind = self.kind();
+        let mut random = shared.random.clone();
+        let mut events = pin!(watcher(shared.api.clone(), shared.config.clone()));
+        let mut listed: HashSet<Key> = HashSet::new();
+        let mut unconfirmed: Vec<Key> = Vec::new();
+        let mut failures = 0_u32;
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = sleep(CONFIRM_AGAIN), if !unconfirmed.is_empty() => {
+                    unconfirmed = self.confirm(std::mem::take(&mut unconfirmed)).await;
+                    continue;
+                }
+            };
+            match event {
+                Some(Ok(Event::Init)) => listed.clear(),
+                Some(Ok(Event::InitApply(object))) => {
+                    failures = 0;
+                    listed.insert(Key::of(&object));
+                    let is_first = !shared.store.is_synced();
+                    self.arrive(object, if is_first { Cause::InitialList } else { Cause::Created });
+                }
+                Some(Ok(Event::InitDone)) => {
+                    failures = 0;
+                    let is_missing = |key: &Key| !listed.contains(key);
+                    let missing: Vec<_> =
+                        shared.store.keys().into_iter().filter(is_missing).collect();
+                    unconfirmed = self.confirm(missing).await;
+                    let objects = listed.len();
+                    info!(%kind, objects, "{objects} objects of {kind} listed");
+                    listed = HashSet::new();
+                    shared.store.set_synced();
+                }
+                Some(Ok(Event::Apply(object))) => {
+                    failures = 0;
+                    self.arrive(object, Cause::Created);
+                }
+                Some(Ok(Event::Delete(object))) => {
+                    failures = 0;
+                    if let Some(last) = shared.store.delete(&object) {
+                        self.tell(Cause::Deleted, Arc::new(object), Some(last));
+                    }
+                }
+                Some(Err(error)) => {
+                    let (first, longest) = RETRY_WAIT;
+                    let wait = first.saturating_mul(1 << failures.min(16)).min(longest);
+                    let wait = random.duration(wait / 2, wait);
+                    failures = failures.saturating_add(1);
+                    // Servers end watches now and then; only what lasts is worth a line.
+                    if failures > 2 {
+                        warn!(%kind, failures, %error, "watch of {kind} failed, again in {wait:?}");
+                    } else {
+                        debug!(%kind, %error, "watch of {kind} is taken up again");
+                    }
+                    sleep(wait).await;
+                }
+                // The stream of kube does not end; if it did, a new one would be the remedy.
+                None => events.set(watcher(shared.api.clone(), shared.config.clone())),
+            }
+        }
+    }
+
+    fn arrive(&self, mut object: K, if_new: Cause) {
+        // Half of an object's size, and nothing that a reconciler may depend on.
+        object.meta_mut().managed_fields = None;
+        match self.shared.store.arrive(object) {
+            Arrival::Known => {}
+            Arrival::Created(new) => self.tell(if_new, new, None),
+            Arrival::Changed { old, new } => self.tell(Cause::Changed, new, Some(old)),
+            Arrival::Replaced { old, new } => {
+                self.tell(Cause::Deleted, Arc::clone(&old), Some(old));
+                self.tell(Cause::Created, new, None);
+            }
+        }
+    }
+
+    fn tell(&self, cause: Cause, object: Arc<K>, old: Option<Arc<K>>) {
+        let change = Change { cause, object, old };
+        let listeners =
+            self.shared.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for listener in listeners {
+            listener(&change);
+        }
+    }
+
+    /// Asks for each object by name. Returns those of which nothing could be learned.
+    async fn confirm(&self, missing: Vec<Key>) -> Vec<Key> {
+        let ask = |key: Key| async move {
+            let answer = self.fetch(&key).await;
+            (key, answer)
+        };
+        let mut answers = stream::iter(missing).map(ask).buffer_unordered(CONFIRM_AT_ONCE);
+        let mut unknown = Vec::new();
+        while let Some((key, answer)) = answers.next().await {
+            match answer {
+                Ok(Some(object)) if !self.is_selective() => {
+                    warn!(%key, "{key} was missing in a list, but is there");
+                    self.arrive(object, Cause::Created);
+                }
+                // There, but not selected any more: gone from this view.
+                Ok(_) => {
+                    if let Some(last) = self.shared.store.forget(&key) {
+                        self.tell(Cause::Deleted, Arc::clone(&last), Some(last));
+                    }
+                }
+                Err(error) => {
+                    debug!(%key, %error, "whether {key} was deleted is not known yet");
+                    unknown.push(key);
+                }
+            }
+        }
+        unknown
+    }
+
+    fn is_selective(&self) -> bool {
+        self.shared.config.label_selector.is_some() || self.shared.config.field_selector.is_some()
+    }
+
+    async fn fetch(&self, key: &Key) -> kube::Result<Option<K>> {
+        let shared = &self.shared;
+        let path = K::url_path(&shared.resource, key.namespace());
+        let request = Request::new(path).get(key.name(), &GetParams::default());
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        match shared.client.request(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<K: Object> Clone for Watch<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<K: Object> fmt::Debug for Watch<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Watch").field("kind", &self.kind()).finish_non_exhaustive()
+    }
+}
