@@ -1,0 +1,75 @@
+//! The handle on an embedded API server.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use roost_clock::Clock;
+use serde_json::Value;
+
+use crate::options::Options;
+use crate::world::World;
+
+/// An embedded Kubernetes API server. Clones are handles on the same one.
+#[derive(Clone)]
+pub struct KubeSim {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    // A std mutex: nothing is awaited while it is held.
+    world: Mutex<World>,
+}
+
+impl fmt::Debug for KubeSim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let world = self.world();
+        f.debug_struct("KubeSim").field("revision", &world.revision).finish_non_exhaustive()
+    }
+}
+
+impl KubeSim {
+    /// An empty cluster: the usual namespaces and nothing else.
+    pub fn start(options: Options, clock: Arc<dyn Clock>) -> Self {
+        Self { shared: Arc::new(Shared { world: Mutex::new(World::new(options, clock)) }) }
+    }
+
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every watch that is open, without a word, and says how many there were.
+    pub fn cut_watches(&self) -> usize {
+        self.world().cut_watches()
+    }
+
+    /// Forgets the history: a watch from before now gets `410 Gone` and must list again.
+    pub fn compact(&self) {
+        self.world().compact();
+    }
+
+    /// The `resourceVersion` of the latest change.
+    pub fn revision(&self) -> u64 {
+        self.world().revision
+    }
+
+    /// How many objects there are of a kind; the group of built-in kinds such as pods is empty.
+    pub fn count(&self, group: &str, plural: &str) -> usize {
+        let world = self.world();
+        world
+            .kind(group, plural)
+            .and_then(|kind| world.table(&kind).map(crate::store::Table::len))
+            .unwrap_or(0)
+    }
+
+    /// How many watches are open.
+    pub fn watches(&self) -> usize {
+        self.world().tables().map(|(_, table)| table.watches()).sum()
+    }
+
+    /// An object as it is stored.
+    pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        let world = self.world();
+        let kind = world.kind(group, plural)?;
+        Some(world.get(&kind, &(namespace.to_owned(), name.to_owned()))?.value.clone())
+    }
+}

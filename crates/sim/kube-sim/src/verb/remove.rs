@@ -1,0 +1,105 @@
+//! Delete and delete collection.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Subject;
+use super::read::selector;
+use crate::builtin::RETURNS_DELETED;
+use crate::convert;
+use crate::request::{Answer, Request};
+use crate::status::ApiError;
+use crate::world::{Deleted, Deletion, World};
+
+/// What the body and the query ask for; the body counts more.
+pub(crate) fn deletion(request: &Request) -> Result<(Deletion, bool), ApiError> {
+    let mut options = if request.body.is_empty() { json!({}) } else { request.object()? };
+    let query = &request.query;
+    if let Some(policy) = Some(query.get("propagationPolicy")).filter(|policy| !policy.is_empty())
+        && options["propagationPolicy"].is_null()
+    {
+        options["propagationPolicy"] = json!(policy);
+    }
+    if let Some(seconds) = query.number("gracePeriodSeconds")
+        && options["gracePeriodSeconds"].is_null()
+    {
+        options["gracePeriodSeconds"] = json!(seconds);
+    }
+    let is_dry_run =
+        request.is_dry_run() || options["dryRun"].as_array().is_some_and(|all| !all.is_empty());
+    Ok((Deletion::read(&options)?, is_dry_run))
+}
+
+impl World {
+    pub(crate) fn delete_one(
+        &mut self,
+        subject: &Subject,
+        request: &Request,
+    ) -> Result<Answer, ApiError> {
+        let Subject { kind, key } = subject;
+        let (how, is_dry_run) = deletion(request)?;
+        let stored = self.get(kind, key).ok_or_else(|| ApiError::not_found(kind, &key.1))?;
+        if kind.is("", "namespaces")
+            && matches!(key.1.as_str(), "default" | "kube-system" | "kube-public")
+        {
+            return Err(ApiError::forbidden(kind, &key.1, "this namespace may not be deleted"));
+        }
+        let shown = |value: &Value| convert::from_storage(kind, &request.target.version, value);
+        if is_dry_run {
+            return Ok(Answer::json(StatusCode::OK, &shown(&stored.value)));
+        }
+        match self.delete(kind, key, &how)? {
+            Deleted::Pending(pending) => Ok(Answer::json(StatusCode::OK, &shown(&pending.value))),
+            Deleted::Gone(gone) => {
+                if kind.built_in().is_some_and(|built_in| built_in.has(RETURNS_DELETED)) {
+                    return Ok(Answer::json(StatusCode::OK, &shown(&gone.value)));
+                }
+                let mut details = json!({"name": key.1, "kind": kind.plural, "uid": gone.uid()});
+                if !kind.group.is_empty() {
+                    details["group"] = json!(kind.group);
+                }
+                let status = json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+                });
+                Ok(Answer::json(StatusCode::OK, &status))
+            }
+        }
+    }
+
+    /// Everything that the selectors name.
+    pub(crate) fn delete_many(
+        &mut self,
+        subject: &Subject,
+        request: &Request,
+    ) -> Result<Answer, ApiError> {
+        let kind = &subject.kind;
+        if kind.is("", "namespaces") {
+            return Err(ApiError::method_not_allowed());
+        }
+        let (how, is_dry_run) = deletion(request)?;
+        let selector = selector(kind, request)?;
+        let namespace = Some(request.target.namespace.as_str()).filter(|name| !name.is_empty());
+        let doomed: Vec<_> = self
+            .table(kind)
+            .into_iter()
+            .flat_map(|table| table.objects(namespace, None))
+            .filter(|(_, stored)| selector.matches(&stored.value))
+            .map(|(key, stored)| (key.clone(), stored.value.clone()))
+            .collect();
+        let mut items = Vec::new();
+        for (key, value) in doomed {
+            if !is_dry_run {
+                // One that its owner took along is gone already.
+                let _ = self.delete(kind, &key, &how);
+            }
+            items.push(convert::from_storage(kind, &request.target.version, &value));
+        }
+        let list = json!({
+            "kind": kind.list_kind,
+            "apiVersion": kind.api_version(&request.target.version),
+            "metadata": {"resourceVersion": self.revision.to_string()},
+            "items": items,
+        });
+        Ok(Answer::json(StatusCode::OK, &list))
+    }
+}

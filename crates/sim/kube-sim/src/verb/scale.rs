@@ -1,0 +1,59 @@
+//! The scale subresource: replicas of any kind in one form.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::Subject;
+use crate::kind::Scale;
+use crate::object;
+use crate::request::{Answer, Request};
+use crate::selector;
+use crate::status::ApiError;
+use crate::store::Stored;
+use crate::world::World;
+
+impl World {
+    #[expect(clippy::unused_self, reason = "beside the other ways to read")]
+    pub(super) fn get_scale(
+        &self,
+        subject: &Subject,
+        request: &Request,
+        stored: &Stored,
+    ) -> Result<Answer, ApiError> {
+        let version = subject.version(&request.target)?;
+        let scale = version.scale.as_ref().ok_or_else(ApiError::no_such_resource)?;
+        Ok(Answer::json(StatusCode::OK, &view(scale, &stored.value)))
+    }
+}
+
+/// An object as a `Scale`.
+pub(super) fn view(scale: &Scale, value: &Value) -> Value {
+    let metadata = object::metadata(value);
+    let number = |path: &str| object::at(value, path).and_then(Value::as_i64).unwrap_or(0);
+    let mut status = json!({"replicas": number(&scale.status_replicas)});
+    let labels = scale.label_selector.as_deref().and_then(|path| object::at(value, path));
+    match labels {
+        Some(Value::String(text)) => status["selector"] = json!(text),
+        Some(labels @ Value::Object(_)) => {
+            let labels: BTreeMap<String, String> =
+                serde_json::from_value(labels["matchLabels"].clone()).unwrap_or_default();
+            status["selector"] = json!(selector::to_text(&labels));
+        }
+        _ => {}
+    }
+    let mut shown = json!({"name": metadata.get("name")});
+    for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = metadata.get(field) {
+            shown[field] = value.clone();
+        }
+    }
+    json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": shown,
+        "spec": {"replicas": number(&scale.spec_replicas)},
+        "status": status,
+    })
+}

@@ -1,0 +1,104 @@
+//! Subresources that change an object in their own way.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Draft, Subject};
+use crate::convert;
+use crate::object;
+use crate::request::{Answer, Request};
+use crate::status::ApiError;
+use crate::user::User;
+use crate::world::{Deletion, World};
+
+/// Turns a wished `Scale` into a change of the object.
+pub(super) fn draft_scale(draft: &mut Draft, scale: &Value) -> Result<(), ApiError> {
+    let kind = &draft.subject.kind;
+    let name = &draft.subject.key.1;
+    let old = draft.old.as_ref().ok_or_else(|| ApiError::not_found(kind, name))?;
+    let said = object::resource_version(scale);
+    if !said.is_empty() && said != old.revision.to_string() {
+        return Err(ApiError::modified(kind, name));
+    }
+    let paths = kind.version(&draft.version).and_then(|version| version.scale.as_ref());
+    let paths = paths.ok_or_else(ApiError::no_such_resource)?;
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 {
+        let why = "must be greater than or equal to 0";
+        let cause = crate::status::Cause::invalid("spec.replicas", &json!(replicas), why);
+        return Err(ApiError::invalid(kind, name, &[cause]));
+    }
+    let mut value = convert::from_storage(kind, &draft.version, &old.value);
+    object::set_at(&mut value, &paths.spec_replicas, json!(replicas));
+    draft.new = value;
+    Ok(())
+}
+
+impl World {
+    /// A POST below an object.
+    pub(crate) fn post_below(
+        &mut self,
+        subject: &Subject,
+        request: &Request,
+    ) -> Result<Answer, ApiError> {
+        let Subject { kind, key } = subject;
+        let stored = self.get(kind, key).ok_or_else(|| ApiError::not_found(kind, &key.1))?;
+        match request.target.subresource.as_str() {
+            "binding" => {
+                let node =
+                    request.object()?["target"]["name"].as_str().unwrap_or_default().to_owned();
+                if stored.value["spec"]["nodeName"].as_str().is_some_and(|bound| !bound.is_empty())
+                {
+                    let why = format!(
+                        "pod {} is already assigned to node {}",
+                        key.1, stored.value["spec"]["nodeName"]
+                    );
+                    return Err(ApiError::conflict(kind, &key.1, &why));
+                }
+                let mut value = stored.value.clone();
+                value["spec"]["nodeName"] = json!(node);
+                let now = self.now();
+                set_condition(
+                    &mut value,
+                    json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}),
+                );
+                self.write(kind, key, value);
+                Ok(success(StatusCode::CREATED))
+            }
+            "eviction" => {
+                self.delete(kind, key, &Deletion::default())?;
+                Ok(success(StatusCode::CREATED))
+            }
+            "token" => {
+                let user = User::service_account(&key.0, &key.1);
+                let token = format!("sim-{}", self.random.uuid());
+                let mut answer = request.object()?;
+                let seconds = answer["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+                let ends =
+                    self.clock.now().saturating_add(jiff::SignedDuration::from_secs(seconds));
+                let ends = crate::world::timestamp(ends.unwrap_or(jiff::Timestamp::MAX));
+                answer["apiVersion"] = json!("authentication.k8s.io/v1");
+                answer["kind"] = json!("TokenRequest");
+                answer["status"] = json!({"token": token, "expirationTimestamp": ends});
+                self.options.tokens.insert(token, user);
+                Ok(Answer::json(StatusCode::CREATED, &answer))
+            }
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+}
+
+fn set_condition(value: &mut Value, condition: Value) {
+    if !value["status"]["conditions"].is_array() {
+        value["status"]["conditions"] = json!([]);
+    }
+    if let Some(conditions) = value["status"]["conditions"].as_array_mut() {
+        conditions.retain(|known| known["type"] != condition["type"]);
+        conditions.push(condition);
+    }
+}
+
+fn success(code: StatusCode) -> Answer {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": code.as_u16()});
+    Answer::json(code, &status)
+}
