@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod add;
-mod age;
 mod backoff;
+mod levels;
+mod line;
 mod metrics;
 mod moment;
 mod queue;

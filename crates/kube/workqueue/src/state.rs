@@ -1,35 +1,59 @@
 //! The rules of the queue, without locks, tasks or clocks: every step is told what time it is.
 //!
-//! Two orders: `ready` by level (highest first) and number, `waiting` by due time, then as `ready`. A key has
-//! one record, which is in at most one of them. A number is given to a key when it is new, when its
-//! level rises and when its delay ends; adding it again otherwise keeps its place.
+//! A key has one record. It is in one of two orders: `ready` by level (highest first) and ticket, or `waiting` by due time,
+//! priority and ticket. A key is given a ticket when it is new, when its level rises and when its delay ends; adding it
+//! again otherwise keeps its place.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::DefaultHashBuilder;
+use tokio::time::Instant;
 
 use crate::add::{Add, Delay};
-use crate::age::Line;
 use crate::backoff::Failures;
+use crate::levels::Levels;
+use crate::line::{Entry, Line, Ticket};
 use crate::moment::Moment;
-use crate::record::{Place, Record, Records, Slot};
+use crate::record::{Place, Records, Slot};
 use crate::settings::{Ageing, Order, Settings};
 use crate::tally::Tally;
 
 #[derive(Debug)]
 pub(crate) struct State<K> {
-    index: HashMap<K, Slot>,
+    hasher: DefaultHashBuilder,
     records: Records<K>,
-    ready: BTreeMap<(Reverse<i32>, u64), Slot>,
-    waiting: BTreeMap<(Moment, Reverse<i32>, u64), Slot>,
-    by_age: Line<K>,
-    by_level_age: Line<K>,
+    ready: Levels,
+    waiting: BTreeMap<(Moment, Reverse<i32>, Ticket), Slot>,
+    /// All keys that can be taken, by how long they could have been.
+    by_age: Line<(Ticket, Slot)>,
+    /// The same keys, by how long they are at their level; unused without ageing.
+    by_level_age: Line<Aged>,
     parked: usize,
-    next_seq: u64,
+    last_ticket: Ticket,
     ageing: Option<Ageing>,
     is_closed: bool,
     pub(crate) failures: Failures<K>,
     pub(crate) tally: Tally,
+}
+
+/// A key at its level, and since when.
+#[derive(Debug, Clone, Copy)]
+struct Aged {
+    since: Moment,
+    ticket: Ticket,
+    slot: Slot,
+}
+
+impl Entry for Aged {
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    fn slot(&self) -> Slot {
+        self.slot
+    }
 }
 
 /// Whom a change concerns among those who wait for a key.
@@ -53,14 +77,14 @@ pub(crate) struct Handed<K> {
 impl<K: Eq + Hash + Clone> State<K> {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            index: HashMap::new(),
+            hasher: DefaultHashBuilder::default(),
             records: Records::new(),
-            ready: BTreeMap::new(),
+            ready: Levels::new(),
             waiting: BTreeMap::new(),
-            by_age: Line::new(|record| &mut record.by_age),
-            by_level_age: Line::new(|record| &mut record.by_level_age),
+            by_age: Line::new(),
+            by_level_age: Line::new(),
             parked: 0,
-            next_seq: 0,
+            last_ticket: 0,
             // A wait of nothing would let keys rise for ever within one step.
             ageing: settings.ageing.filter(|ageing| !ageing.after.is_zero()),
             is_closed: false,
@@ -82,13 +106,7 @@ impl<K: Eq + Hash + Clone> State<K> {
         self.waiting.first_key_value().map(|((due, ..), _)| *due)
     }
 
-    pub(crate) fn add(
-        &mut self,
-        now: Moment,
-        epoch: tokio::time::Instant,
-        add: Add,
-        key: K,
-    ) -> Wake {
+    pub(crate) fn add(&mut self, now: Moment, epoch: Instant, add: Add, key: K) -> Wake {
         if self.is_closed {
             return Wake::Nobody;
         }
@@ -96,45 +114,20 @@ impl<K: Eq + Hash + Clone> State<K> {
         if due.is_some() {
             self.tally.retries += 1;
         }
-        match self.index.get(&key) {
-            Some(&slot) if self.records.at(slot).place != Place::Nowhere => {
-                self.merge(slot, add.priority, due, now)
+        let hash = self.hasher.hash_one(&key);
+        let slot = match self.records.find(hash, &key) {
+            Some(slot) if self.records.at(slot).place != Place::Nowhere => {
+                return self.merge(slot, add.priority, due, now);
             }
-            Some(&slot) => {
-                let (seq, label) = (self.number(), self.tally.label(add.priority));
-                let record = self.records.at_mut(slot);
-                (record.priority, record.seq, record.label) = (add.priority, seq, label);
-                self.enqueue(slot, due, now)
-            }
-            None => {
-                let record = Record {
-                    key: key.clone(),
-                    priority: add.priority,
-                    level: add.priority,
-                    seq: self.number(),
-                    place: Place::Nowhere,
-                    is_taken: false,
-                    ready_since: now,
-                    level_since: now,
-                    by_age: crate::age::Links::default(),
-                    by_level_age: crate::age::Links::default(),
-                    label: self.tally.label(add.priority),
-                };
-                let slot = self.records.insert(record);
-                self.index.insert(key, slot);
-                self.enqueue(slot, due, now)
-            }
-        }
+            Some(slot) => slot,
+            None => self.records.insert(hash, key, add.priority, now),
+        };
+        self.set_priority(slot, add.priority);
+        self.enqueue(slot, due, now)
     }
 
     /// When the key is due, `None` for at once. Of delay and back-off the shorter one counts.
-    fn due(
-        &mut self,
-        now: Moment,
-        epoch: tokio::time::Instant,
-        add: Add,
-        key: &K,
-    ) -> Option<Moment> {
+    fn due(&mut self, now: Moment, epoch: Instant, add: Add, key: &K) -> Option<Moment> {
         let asked = match add.delay {
             Delay::None => None,
             Delay::For(delay) => (!delay.is_zero()).then(|| now.plus(delay)),
@@ -149,38 +142,38 @@ impl<K: Eq + Hash + Clone> State<K> {
         due.filter(|due| *due > now)
     }
 
-    fn number(&mut self) -> u64 {
-        self.next_seq += 1;
-        self.next_seq
+    fn ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        self.last_ticket
+    }
+
+    /// With a fresh ticket. The record is in no order.
+    fn set_priority(&mut self, slot: Slot, priority: i32) {
+        let (ticket, label) = (self.ticket(), self.tally.label(priority));
+        let record = self.records.at_mut(slot);
+        (record.priority, record.ticket, record.label) = (priority, ticket, label);
     }
 
     /// A key that is queued already: the earlier time and the higher priority win.
     fn merge(&mut self, slot: Slot, priority: i32, due: Option<Moment>, now: Moment) -> Wake {
-        let (was, place) = {
-            let record = self.records.at(slot);
-            (record.priority, record.place)
-        };
-        let rises = priority > was;
-        if let Place::Waiting { due: known } = place {
+        let record = self.records.at_mut(slot);
+        let rises = priority > record.priority;
+        if let Place::Waiting { due: known } = record.place {
             let is_sooner = due.is_none_or(|due| due < known);
             if !rises && !is_sooner {
                 return Wake::Nobody;
             }
-            self.leave_waiting(slot);
+            self.waiting.remove(&(known, Reverse(record.priority), record.ticket));
             if rises {
-                let (seq, label) = (self.number(), self.tally.label(priority));
-                let record = self.records.at_mut(slot);
-                (record.priority, record.seq, record.label) = (priority, seq, label);
+                self.set_priority(slot, priority);
             }
             return self.enqueue(slot, due.map(|due| due.min(known)), now);
         }
         if rises {
             let label = self.tally.label(priority);
-            let record = self.records.at_mut(slot);
             self.tally.relabelled(record.label, label);
             (record.priority, record.label) = (priority, label);
-            let level = record.level;
-            if priority > level {
+            if priority > record.level {
                 self.lift(slot, priority, now);
             }
         }
@@ -189,17 +182,32 @@ impl<K: Eq + Hash + Clone> State<K> {
 
     /// To the tail of a higher level.
     fn lift(&mut self, slot: Slot, level: i32, now: Moment) {
-        let seq = self.number();
+        let ticket = self.ticket();
         let record = self.records.at_mut(slot);
-        let old = (Reverse(record.level), record.seq);
-        (record.level, record.seq, record.level_since) = (level, seq, now);
+        let old = std::mem::replace(&mut record.level, level);
+        record.ticket = ticket;
         if record.place == Place::Ready {
-            self.ready.remove(&old);
-            self.ready.insert((Reverse(level), seq), slot);
-            if self.ageing.is_some() {
-                self.by_level_age.remove(&mut self.records, slot);
-                self.by_level_age.push(&mut self.records, slot);
-            }
+            self.leave_level(slot, old);
+            self.enter_level(slot, now);
+        }
+    }
+
+    fn enter_level(&mut self, slot: Slot, now: Moment) {
+        let record = self.records.at(slot);
+        let (level, ticket) = (record.level, record.ticket);
+        self.records.shown[slot as usize].level = ticket;
+        self.ready.insert(level, ticket, slot);
+        if self.ageing.is_some() {
+            self.by_level_age.push(Aged { since: now, ticket, slot });
+        }
+    }
+
+    fn leave_level(&mut self, slot: Slot, level: i32) {
+        self.records.shown[slot as usize].level = 0;
+        let shown = &self.records.shown;
+        self.ready.lost_one(level, |slot| shown[slot as usize].level);
+        if self.ageing.is_some() {
+            self.by_level_age.lost_one(|slot| shown[slot as usize].level);
         }
     }
 
@@ -208,9 +216,9 @@ impl<K: Eq + Hash + Clone> State<K> {
         let record = self.records.at_mut(slot);
         if let Some(due) = due {
             record.place = Place::Waiting { due };
-            let is_first =
-                self.waiting.first_key_value().is_none_or(|((first, ..), _)| due < *first);
-            self.waiting.insert((due, Reverse(record.priority), record.seq), slot);
+            let first = self.waiting.first_key_value();
+            let is_first = first.is_none_or(|((first, ..), _)| due < *first);
+            self.waiting.insert((due, Reverse(record.priority), record.ticket), slot);
             return if is_first { Wake::All } else { Wake::Nobody };
         }
         record.ready_since = now;
@@ -226,21 +234,11 @@ impl<K: Eq + Hash + Clone> State<K> {
     }
 
     fn offer(&mut self, slot: Slot, now: Moment) {
-        let record = self.records.at_mut(slot);
-        record.place = Place::Ready;
-        record.level_since = now;
-        self.ready.insert((Reverse(record.level), record.seq), slot);
-        self.by_age.push(&mut self.records, slot);
-        if self.ageing.is_some() {
-            self.by_level_age.push(&mut self.records, slot);
-        }
-    }
-
-    fn leave_waiting(&mut self, slot: Slot) {
-        let record = self.records.at(slot);
-        if let Place::Waiting { due } = record.place {
-            self.waiting.remove(&(due, Reverse(record.priority), record.seq));
-        }
+        self.records.at_mut(slot).place = Place::Ready;
+        self.enter_level(slot, now);
+        let ticket = self.ticket();
+        self.records.shown[slot as usize].age = ticket;
+        self.by_age.push((ticket, slot));
     }
 
     /// Keys whose delay is over become ready, in the order of their due times.
@@ -249,26 +247,28 @@ impl<K: Eq + Hash + Clone> State<K> {
             && first.key().0 <= now
         {
             let slot = first.remove();
-            let seq = self.number();
-            self.records.at_mut(slot).seq = seq;
+            self.records.at_mut(slot).ticket = self.ticket();
             self.enqueue(slot, None, now);
         }
     }
 
     fn age(&mut self, now: Moment) {
         let Some(ageing) = self.ageing else { return };
-        while let Some(slot) = self.by_level_age.first()
-            && self.records.at(slot).level_since.plus(ageing.after) <= now
+        while let Some(Aged { since, ticket, slot }) = self.by_level_age.front()
+            && since.plus(ageing.after) <= now
         {
-            let level = self.records.at(slot).level;
-            let above = self.ready.range(..(Reverse(level), 0)).next_back();
-            match above.map(|((Reverse(above), _), _)| *above) {
+            if self.records.shown[slot as usize].level != ticket {
+                self.by_level_age.drop_front();
+                continue;
+            }
+            let above = self.ready.above(self.records.at(slot).level);
+            match above {
                 Some(above) if above <= ageing.ceiling => self.lift(slot, above, now),
                 // Nothing to rise to: it is asked again after the same time.
                 _ => {
-                    self.records.at_mut(slot).level_since = now;
-                    self.by_level_age.remove(&mut self.records, slot);
-                    self.by_level_age.push(&mut self.records, slot);
+                    let shown = &self.records.shown;
+                    self.by_level_age.pop(|slot| shown[slot as usize].level);
+                    self.by_level_age.push(Aged { since: now, ticket, slot });
                 }
             }
         }
@@ -277,18 +277,27 @@ impl<K: Eq + Hash + Clone> State<K> {
     pub(crate) fn take(&mut self, now: Moment, order: Order) -> Option<Handed<K>> {
         self.ripen(now);
         self.age(now);
+        let shown = &self.records.shown;
         let slot = match order {
-            Order::Priority => self.ready.pop_first()?.1,
+            Order::Priority => {
+                let slot = self.ready.pop(|slot| shown[slot as usize].level)?;
+                self.records.shown[slot as usize].age = 0;
+                let shown = &self.records.shown;
+                self.by_age.lost_one(|slot| shown[slot as usize].age);
+                slot
+            }
             Order::Age => {
-                let slot = self.by_age.first()?;
-                let record = self.records.at(slot);
-                self.ready.remove(&(Reverse(record.level), record.seq));
+                let (_, slot) = self.by_age.pop(|slot| shown[slot as usize].age)?;
+                self.records.shown[slot as usize].level = 0;
+                let (level, shown) = (self.records.at(slot).level, &self.records.shown);
+                self.ready.lost_one(level, |slot| shown[slot as usize].level);
                 slot
             }
         };
-        self.by_age.remove(&mut self.records, slot);
+        self.records.shown[slot as usize] = crate::record::Shown::default();
         if self.ageing.is_some() {
-            self.by_level_age.remove(&mut self.records, slot);
+            let shown = &self.records.shown;
+            self.by_level_age.lost_one(|slot| shown[slot as usize].level);
         }
         let record = self.records.at_mut(slot);
         (record.place, record.is_taken) = (Place::Nowhere, true);
@@ -302,9 +311,7 @@ impl<K: Eq + Hash + Clone> State<K> {
         record.is_taken = false;
         match record.place {
             Place::Nowhere => {
-                if let Some(record) = self.records.remove(slot) {
-                    self.index.remove(&record.key);
-                }
+                self.records.remove(slot);
                 Wake::Nobody
             }
             Place::Parked => {
@@ -325,15 +332,12 @@ impl<K: Eq + Hash + Clone> State<K> {
         self.by_level_age.clear();
         self.parked = 0;
         self.tally.cleared();
-        let records = &mut self.records;
-        self.index.retain(|_, slot| {
-            let is_taken = records.at(*slot).is_taken;
-            if is_taken {
-                records.at_mut(*slot).place = Place::Nowhere;
+        for slot in self.records.slots() {
+            if self.records.at(slot).is_taken {
+                self.records.at_mut(slot).place = Place::Nowhere;
             } else {
-                records.remove(*slot);
+                self.records.remove(slot);
             }
-            is_taken
-        });
+        }
     }
 }
