@@ -1,0 +1,161 @@
+//! A cluster in a box: the embedded API server, the toy world, and replicas that are started and ended.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, CustomResourceExt, ResourceExt};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use roost_clock::{Random, SimClock};
+use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Trigger};
+use roost_kube_sim::{KubeSim, Options};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::toy::{Mood, Toy, Toys, World};
+
+pub(crate) fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+pub(crate) struct Lab {
+    pub(crate) sim: KubeSim,
+    pub(crate) world: World,
+    pub(crate) mood: Arc<Mutex<Mood>>,
+    pub(crate) client: Client,
+    pub(crate) step: Duration,
+    clock: Arc<SimClock>,
+    seed: u64,
+}
+
+/// One process of the toy door.
+pub(crate) struct Replica {
+    pub(crate) trigger: Trigger,
+    pub(crate) status: Status,
+    registry: Registry,
+    shutdown: Option<oneshot::Sender<()>>,
+    pub(crate) task: JoinHandle<()>,
+}
+
+impl Lab {
+    pub(crate) async fn new() -> Self {
+        Self::with_seed(1).await
+    }
+
+    pub(crate) async fn with_seed(seed: u64) -> Self {
+        let clock = Arc::new(SimClock::new());
+        let sim = KubeSim::start(Options { seed, ..Options::default() }, clock.clone());
+        let client = sim.client();
+        let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+        crds.create(&PostParams::default(), &Toy::crd()).await.unwrap();
+        let (world, mood) = (World::default(), Arc::default());
+        Self { sim, world, mood, client, step: Duration::ZERO, clock, seed }
+    }
+
+    pub(crate) fn replica(&self) -> Replica {
+        self.replica_with(self.client.clone(), ControllerSettings::default(), None)
+    }
+
+    pub(crate) fn candidate(&self, name: &str) -> Replica {
+        let lease = LeaseSettings::new("default", "toys", name);
+        self.replica_with(self.client.clone(), ControllerSettings::default(), Some(lease))
+    }
+
+    pub(crate) fn replica_with(
+        &self,
+        client: Client,
+        settings: ControllerSettings,
+        lease: Option<LeaseSettings>,
+    ) -> Replica {
+        let mut registry = Registry::default();
+        let name = lease.as_ref().map_or("alone", |lease| &lease.identity).to_owned();
+        let mut manager = Manager::new(client.clone(), "toys", &mut registry)
+            .with_world(self.clock.clone(), Random::from_seed(self.seed).fork(&name));
+        if let Some(lease) = lease {
+            manager = manager.with_lease(lease);
+        }
+        let toys = manager.watch(Api::<Toy>::all(client.clone()));
+        let by_secret = toys.index(|toy: &Toy| toy.spec.secret_name.clone());
+        let secrets = manager.watch(Api::<Secret>::all(client));
+        let reconciler = Toys {
+            world: self.world.clone(),
+            writer: manager.writer(),
+            mood: Arc::clone(&self.mood),
+            step: self.step,
+        };
+        let status = manager.status();
+        let controller = manager
+            .controller("toy", &toys, settings)
+            .related(&secrets, move |change| by_secret.keys(&change.object.name_any()));
+        let trigger = controller.trigger();
+        controller.reconcile(Arc::new(reconciler));
+        let (shutdown, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(manager.run(async {
+            let _ = ended.await;
+        }));
+        Replica { trigger, status, registry, shutdown: Some(shutdown), task }
+    }
+
+    pub(crate) fn toys(&self) -> Api<Toy> {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    pub(crate) async fn create(&self, toy: &Toy) -> Toy {
+        self.toys().create(&PostParams::default(), toy).await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, name: &str) -> Toy {
+        self.toys().get(name).await.unwrap()
+    }
+
+    pub(crate) async fn patch(&self, name: &str, patch: Value) {
+        self.toys().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        let toy = self.get(name).await;
+        self.world.inside().may_delete.insert(toy.uid().unwrap());
+        self.toys().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Lets everything that is under way come to its end.
+    pub(crate) async fn settle(&self) {
+        sleep(secs(5)).await;
+        assert_eq!(self.world.inside().complaints, Vec::<String>::new());
+    }
+}
+
+pub(crate) fn key(name: &str) -> Key {
+    Key::new("default", name)
+}
+
+impl Replica {
+    /// As SIGTERM does.
+    pub(crate) async fn stop(mut self) {
+        let _ = self.shutdown.take().unwrap().send(());
+        self.task.await.unwrap();
+    }
+
+    /// As SIGKILL does.
+    pub(crate) async fn crash(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+
+    pub(crate) fn metrics(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).unwrap();
+        text
+    }
+
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        let text = self.metrics();
+        let line = text.lines().find_map(|line| line.strip_prefix(series));
+        line.unwrap_or_else(|| panic!("no {series} in\n{text}")).trim().parse().unwrap()
+    }
+}

@@ -1,0 +1,96 @@
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use tokio::time::{Instant, sleep};
+
+use crate::lab::{Lab, Replica, secs};
+use crate::toy::toy;
+
+async fn lease(lab: &Lab) -> Lease {
+    Api::<Lease>::namespaced(lab.client.clone(), "default").get("toys").await.unwrap()
+}
+
+async fn holder(lab: &Lab) -> String {
+    lease(lab).await.spec.unwrap().holder_identity.unwrap()
+}
+
+/// Runs for a while and checks at each step that at most one of the replicas leads.
+async fn one_leads_for(time: Duration, replicas: &[&Replica]) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        let leaders = replicas.iter().filter(|replica| replica.status.is_leader()).count();
+        assert!(leaders <= 1, "{leaders} lead at once");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_two_works_and_the_other_stands_by_with_a_full_view() {
+    let lab = Lab::new().await;
+    let first = lab.candidate("one");
+    sleep(secs(1)).await;
+    let second = lab.candidate("two");
+    lab.create(&toy("a", 1)).await;
+    one_leads_for(secs(60), &[&first, &second]).await;
+    assert!(first.status.is_leader() && second.status.is_synced());
+    assert_eq!(holder(&lab).await, "one");
+    assert_eq!(lease(&lab).await.spec.unwrap().lease_transitions, Some(0));
+    assert_eq!(lab.world.passes(), 1);
+    lab.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_the_other_takes_over_within_the_lease() {
+    let lab = Lab::new().await;
+    let first = lab.candidate("one");
+    sleep(secs(1)).await;
+    let second = lab.candidate("two");
+    sleep(secs(30)).await;
+    first.crash().await;
+    let crashed = Instant::now();
+    lab.create(&toy("a", 1)).await;
+    second.status.leads().await;
+    let took = crashed.elapsed();
+    // The duration of the lease, and one more look.
+    assert!(took <= secs(15 + 3), "{took:?}");
+    assert!(took >= secs(10), "a lease that may still be held was taken after {took:?}");
+    lab.settle().await;
+    assert_eq!(lab.get("a").await.status.unwrap().size, 1);
+    assert_eq!(lease(&lab).await.spec.unwrap().lease_transitions, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_shutdown_the_lease_is_given_up_and_taken_at_once() {
+    let lab = Lab::new().await;
+    let first = lab.candidate("one");
+    sleep(secs(1)).await;
+    let second = lab.candidate("two");
+    sleep(secs(30)).await;
+    let stopped = Instant::now();
+    first.stop().await;
+    assert_eq!(holder(&lab).await, "");
+    second.status.leads().await;
+    // One period of looking, a fifth of it spread.
+    assert!(stopped.elapsed() <= Duration::from_millis(2500), "{:?}", stopped.elapsed());
+    assert_eq!(holder(&lab).await, "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_lets_running_passes_finish_before_the_lease_is_given_up() {
+    let mut lab = Lab::new().await;
+    lab.step = secs(20);
+    let first = lab.candidate("one");
+    lab.create(&toy("a", 1)).await;
+    sleep(secs(5)).await;
+    let second = lab.candidate("two");
+    let stopping = tokio::spawn(first.stop());
+    sleep(secs(10)).await;
+    assert_eq!(holder(&lab).await, "one", "the pass still runs");
+    assert!(!second.status.is_leader());
+    stopping.await.unwrap();
+    assert_eq!(lab.get("a").await.status.unwrap().size, 1, "the pass was finished");
+    second.status.leads().await;
+    sleep(secs(60)).await;
+    lab.settle().await;
+}
