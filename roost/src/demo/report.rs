@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use roost_fleet::{Limit, Limits};
+use roost_hatchery::door::WORKERS;
 
 use super::witness::{Most, VmCounts};
 use crate::terminal::duration_words;
@@ -112,14 +113,14 @@ impl Report {
 
     fn within_limits(&self) -> Check {
         let Self { most, limits, .. } = self;
-        let kept = limits.workers.allows(most.workers)
+        let kept = limits.of(WORKERS).allows(most.workers)
             && limits.cpus.allows(most.cpus)
             && limits.memory_mb.allows(most.memory_mb);
         let words = format!(
             "{}: at most {}/{} workers, {}/{} vCPUs, {}/{} GB of memory",
             if kept { "limits held" } else { "a limit was exceeded" },
             most.workers,
-            limits.workers,
+            limits.of(WORKERS),
             most.cpus,
             limits.cpus,
             most.memory_mb / 1024,
@@ -291,11 +292,11 @@ mod tests {
             vms: VmCounts { made: 13, deleted: 8, spares: 5, foreign: 322, ..VmCounts::default() },
             most: Most { workers: 6, cpus: 38, memory_mb: 77824, own_vms: 12 },
             limits: Limits {
-                workers: Limit::At(14),
                 cpus: Limit::At(40),
                 memory_mb: Limit::At(81920),
                 ..Limits::default()
-            },
+            }
+            .quota(WORKERS, Limit::At(14)),
             double_workers: 0,
             shared_addresses: 0,
             faults: Some(vec![

@@ -17,6 +17,7 @@ use roost_console::views::{
 };
 use roost_console::{Answered, Feed, Source, Subscription};
 use roost_fleet::{AddressCell, Decision, Query, Subject, VmId};
+use roost_hatchery::door::HATCHERY;
 use roost_hatchery::metrics::{self, Metrics};
 use roost_hatchery::run::view::{self, Check};
 use roost_hatchery::run::{Hold, News, Window};
@@ -103,7 +104,7 @@ impl HatcherySource {
     /// A subject by id or name, of whatever kind it is.
     fn subjects(&self, text: &str) -> [Subject; 3] {
         let vm = self.window.vm_named(text).unwrap_or_else(|| VmId::new(text));
-        [Subject::Request(text.into()), Subject::Vm(vm), Subject::Pool(text.into())]
+        [HATCHERY.about_request(text), Subject::Vm { id: vm }, HATCHERY.about_pool(text)]
     }
 }
 

@@ -8,6 +8,7 @@ use super::Mood;
 use super::draw::heading;
 use super::paint::{Paint, STRONG};
 use super::words::shortened;
+use roost_hatchery::door::phase;
 
 const WORDS: usize = 19;
 const COUNT: usize = 4;
@@ -18,13 +19,13 @@ const NAMES: usize = 24;
 
 /// Lanes that keep their place when nobody is in them, so that the picture stays still.
 const USUAL: [Phase; 7] = [
-    Phase::Claiming,
-    Phase::Cloning,
-    Phase::PoweringOn,
-    Phase::Booting,
-    Phase::WaitingForAddress,
-    Phase::Registering,
-    Phase::Working,
+    phase::CLAIMING,
+    Phase::CLONING,
+    Phase::POWERING_ON,
+    Phase::BOOTING,
+    Phase::WAITING_FOR_ADDRESS,
+    phase::REGISTERING,
+    phase::WORKING,
 ];
 
 pub(super) fn lines(
@@ -55,8 +56,8 @@ fn with_usual(lanes: &[LaneView]) -> Vec<LaneView> {
 
 /// What is no phase stands at the end it belongs to: an order before all of them, a leave-taking after.
 fn rank(phase: &str) -> usize {
-    let last = Phase::ALL.len() + 1;
-    match Phase::ALL.iter().position(|known| known.as_str() == phase) {
+    let last = phase::ALL.len() + 1;
+    match phase::ALL.iter().position(|known| known.as_str() == phase) {
         Some(at) => at + 1,
         None if phase == "ordered" => 0,
         None => last,

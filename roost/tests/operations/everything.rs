@@ -6,11 +6,12 @@ use std::time::Duration;
 use prometheus_client::registry::Registry;
 use roost_cds::{WorkerStatus, v1};
 use roost_fleet::{
-    AddressCounts, AddressFile, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits,
-    Phase, PhaseHook as _, Power,
+    AddressCounts, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits, PhaseHook as _,
+    Power,
 };
 use roost_hatchery::annotation::Annotation;
 use roost_hatchery::config::{SpareKind, SpareModel};
+use roost_hatchery::door::{WORKERS, phase};
 use roost_hatchery::metrics::{
     Counted, Cycle, CycleFacts, Levels, Links, Metrics, PoolReading, Start, VmRow, exposition,
 };
@@ -40,9 +41,9 @@ impl Everything {
         for counted in Counted::ALL {
             counters.count(counted);
         }
-        for phase in Phase::ALL {
+        for phase in phase::ALL {
             for ended in Ended::ALL {
-                own.ended(*phase, ended, Duration::from_secs(7));
+                own.ended(phase, ended, Duration::from_secs(7));
             }
         }
         own.job_waited(Start::Warm, Duration::from_secs(4));
@@ -103,7 +104,6 @@ fn cycle() -> Cycle {
     let started = vec![StartedVm { name: "keen-bohr", is_leaving: false }];
     let views =
         Views { vms: Listed::Whole(started), v1: Listed::Whole(&workers), v2: Listed::NotSpoken };
-    let addresses = AddressFile { iprange: "10.0.0.0/29".into(), ..AddressFile::default() };
     let debian = SpareModel::V2("debian12".into());
     let spares = [PoolStanding {
         kind: SpareKind { model: debian.clone(), flavor: Some("large".into()) },
@@ -112,21 +112,21 @@ fn cycle() -> Cycle {
         coming: 1,
         waiting: None,
     }];
-    let by_vms = Amounts { workers: 1, cpus: 2, memory_mb: 4096, ..Amounts::default() };
+    let by_vms = Amounts { cpus: 2, memory_mb: 4096, ..Amounts::default() }.count(WORKERS, 1);
     let levels = Levels {
         links: Links { vcenter: true, inventory: false, cds_v1: Some(true), cds_v2: Some(false) },
         taken: LedgerUse {
-            by_vms,
+            by_vms: by_vms.clone(),
             promised: by_vms,
             reservations: 1,
             addresses: AddressCounts { total: 6, used: 4, promised: 1, resting: 1, free: 0 },
         },
-        limits: Limits { workers: Limit::At(10), cpus: Limit::At(64), ..Limits::default() },
+        limits: Limits { cpus: Limit::At(64), ..Limits::default() }.quota(WORKERS, Limit::At(10)),
         failing: vec![(debian, 3)],
     };
     let facts = CycleFacts {
         hatchery: "h1",
-        plan: &AddressPlan::parse(&addresses).unwrap(),
+        plan: &AddressPlan::of_range("10.0.0.0/29".parse().unwrap()).unwrap(),
         pool: Some(&Pool::join(&views).unwrap()),
         resource_pool: Some(PoolReading {
             cpu_max_mhz: Some(48_000),

@@ -1,9 +1,10 @@
 use std::fmt::Write as _;
 
-use roost_fleet::{Decided, Ended, Phase};
+use roost_fleet::{Decided, Ended};
 
 use crate::assert_generated;
 use crate::exposed::{Exposed, exposed};
+use roost_hatchery::door::phase;
 
 #[test]
 fn the_page_of_metrics_lists_every_metric() {
@@ -22,7 +23,7 @@ fn the_page_of_metrics_lists_every_metric() {
     }
     page.push_str("\n## Values of labels\n\n| Label | Values |\n| --- | --- |\n");
     let listed = |values: Vec<&str>| values.join(", ");
-    let phases = listed(Phase::ALL.iter().map(|phase| phase.as_str()).collect());
+    let phases = listed(phase::ALL.iter().map(|phase| phase.as_str()).collect());
     let ends = listed(Ended::ALL.iter().map(|ended| ended.as_str()).collect());
     let verdicts = listed(Decided::ALL.iter().map(|verdict| verdict.as_str()).collect());
     for (label, values) in [

@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod clone_spec;
 pub mod cold;
 pub mod config;
+pub mod door;
 pub mod flavor;
 pub mod job;
 pub mod messages;

@@ -16,6 +16,7 @@ use crate::annotation::Annotation;
 use crate::attempts::{Attempts, Exhausted, NotNow};
 use crate::cold::ColdStarts;
 use crate::config::Config;
+use crate::door::{self, PENDING, WORKERS};
 use crate::flavor::{Flavor, Footprint, footprint_of};
 use crate::job::Job;
 use crate::model::{TemplateSeen, WorkerModel, find_v1_model, need_registration};
@@ -108,9 +109,9 @@ pub fn turn(
         }
     }
     let ask = Ask {
-        request: job.to_string().into(),
+        request: door::request(job),
         name: Some(Arc::clone(name)),
-        amounts: wanted.amounts,
+        amounts: wanted.amounts.clone(),
         pool: Some(facts.pool.clone()),
         machine: wanted.machine.clone(),
     };
@@ -162,13 +163,9 @@ pub fn want(candidate: &Candidate, facts: Facts<'_>) -> Result<Wanted, Refusal> 
     } else {
         Machine::SpareOrFresh { candidates, address: address_need(config) }
     };
-    let amounts = Amounts {
-        workers: 1,
-        pending: 1,
-        registering: 0,
-        cpus: takes.cpus.into(),
-        memory_mb: takes.memory_mb,
-    };
+    let amounts =
+        Amounts { cpus: takes.cpus.into(), memory_mb: takes.memory_mb, ..Amounts::default() };
+    let amounts = amounts.count(WORKERS, 1).count(PENDING, 1);
     Ok(Wanted { model, flavor, template, amounts, machine })
 }
 
@@ -176,9 +173,7 @@ pub fn want(candidate: &Candidate, facts: Facts<'_>) -> Result<Wanted, Refusal> 
 /// own workers never does.
 pub fn find_template<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<&'a Arc<Vm>> {
     let is_source = |vm: &&Arc<Vm>| {
-        vm.identity
-            .as_ref()
-            .and_then(|identity| identity.detail::<Annotation>())
+        Annotation::of(vm)
             .is_none_or(|annotation| annotation.hatchery_name.is_empty() || annotation.model)
     };
     snapshot.template(name).or_else(|| snapshot.named(name).find(is_source))
@@ -191,9 +186,6 @@ pub fn address_need(config: &Config) -> AddressNeed {
 /// Whether jobs must wait until the model's template is built and has shown what it can do.
 pub fn is_registration_needed(model: &v1::Model, config: &Config, snapshot: &Snapshot) -> bool {
     let template = snapshot.template(&model.name);
-    let seen = template.map(|vm| TemplateSeen {
-        name: &vm.name,
-        annotation: vm.identity.as_ref().and_then(|identity| identity.detail::<Annotation>()),
-    });
+    let seen = template.map(|vm| TemplateSeen { name: &vm.name, annotation: Annotation::of(vm) });
     need_registration(model, &config.identity.name, seen).is_needed()
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use roost_clock::{Clock as _, SystemClock};
 use roost_fleet::{
-    AddressFile, AddressNeed, AddressPlan, Amounts, Ask, Holding, Holds, Identity, Ledger, Limit,
-    Limits, Machine, Mirror, ReadIdentity, Vm, VmId, Wrote,
+    AddressNeed, AddressPlan, Amounts, Ask, Claim, DoorName, Holding, Ledger, Limit, Limits,
+    Machine, Marks, Mirror, Quota, Recognise, Vm, VmId, Wrote,
 };
 use roost_vim::wire::types::{GuestNicInfo, PropertyChange, PropertyChangeOp};
 use roost_vim::wire::{Array, MoRef, Value};
@@ -22,14 +22,18 @@ const OURS: u32 = 200;
 #[derive(Debug)]
 struct Slashes;
 
-impl ReadIdentity for Slashes {
-    fn read(&self, annotation: &str) -> Option<Identity> {
-        let mut parts = annotation.strip_prefix("roost:")?.split('/');
-        Some(Identity {
+const DOOR: DoorName = DoorName::new("bench");
+const WORKERS: Quota = Quota::lasting("workers");
+const PENDING: Quota = Quota::passing("pending");
+
+impl Recognise for Slashes {
+    fn recognise(&self, vm: &Marks<'_>) -> Option<Claim> {
+        let mut parts = vm.annotation?.strip_prefix("roost:")?.split('/');
+        Some(Claim {
             owner: parts.next()?.into(),
-            job: parts.next().map(Into::into),
+            request: parts.next().map(Into::into),
             address: parts.next().and_then(|address| address.parse().ok()),
-            detail: None,
+            ..Claim::of(DOOR, "")
         })
     }
 }
@@ -81,7 +85,7 @@ fn batch(updates: Vec<Update>) -> Batch {
 }
 
 fn mirror() -> Mirror {
-    let mirror = Mirror::new(Arc::new(Slashes), Arc::new(SystemClock));
+    let mirror = Mirror::new(vec![Arc::new(Slashes)], Arc::new(SystemClock));
     mirror.feed(&batch((0..VMS).map(vm).collect()));
     mirror
 }
@@ -92,7 +96,7 @@ fn mirrors(c: &mut Criterion) {
     group.sample_size(10).bench_function("first load", |b| {
         let load = batch(all.clone());
         b.iter_batched(
-            || Mirror::new(Arc::new(Slashes), Arc::new(SystemClock)),
+            || Mirror::new(vec![Arc::new(Slashes)], Arc::new(SystemClock)),
             |mirror| {
                 mirror.feed(&load);
                 mirror
@@ -132,7 +136,7 @@ fn mirrors(c: &mut Criterion) {
     group.bench_function("snapshot", |b| b.iter(|| black_box(mirror.snapshot())));
     group.bench_function("our VMs in a snapshot", |b| {
         let seen = mirror.snapshot();
-        b.iter(|| seen.owned_by("hv1").filter(|vm| vm.is_on()).count());
+        b.iter(|| seen.owned_by(DOOR, "hv1").filter(|vm| vm.is_on()).count());
     });
     group.bench_function("what changed since a snapshot", |b| {
         b.iter_batched(
@@ -151,16 +155,15 @@ fn mirrors(c: &mut Criterion) {
 fn hold(vm: &Vm) -> Holding {
     let own = vm.owner().is_some();
     let amounts = Amounts {
-        workers: 1,
         cpus: if vm.is_on() { vm.cpus.into() } else { 0 },
         memory_mb: vm.memory_mb,
         ..Amounts::default()
     };
+    let amounts = amounts.count(WORKERS, 1);
     Holding {
         own,
-        request: vm.job().cloned(),
+        request: vm.request().cloned(),
         amounts: if own { amounts } else { Amounts::default() },
-        addresses: vm.addresses(),
         ends: None,
     }
 }
@@ -169,22 +172,20 @@ fn ledgers(c: &mut Criterion) {
     let mut group = c.benchmark_group("ledger, 10,000 VMs");
     let mirror = mirror();
     let now = SystemClock.now();
-    let plan = AddressFile {
-        iprange: "10.0.0.0/16".into(),
-        subnet_mask: "255.255.0.0".into(),
-        ..AddressFile::default()
-    };
-    let limits = |workers| Limits { workers: Limit::At(workers), ..Limits::default() };
+    let limits = |workers| Limits::default().quota(WORKERS, Limit::At(workers));
     let ledger = |workers| {
-        let plan = AddressPlan::parse(&plan).expect("a good range");
-        let mut ledger = Ledger::new(limits(workers), plan, Holds::default());
-        ledger.observe(&mirror.snapshot(), now, hold);
+        let range = "10.0.0.0/16".parse().expect("a range");
+        let plan = AddressPlan::of_range(range).expect("a good range");
+        let mut ledger = Ledger::default().with_account(DOOR, limits(workers), plan);
+        ledger.observe(DOOR, &mirror.snapshot(), now, hold);
         ledger
     };
     let ask = |number: u32| Ask {
-        request: format!("new-{number}").into(),
+        request: DOOR.request(format!("new-{number}")),
         name: Some(format!("worker-{number}").into()),
-        amounts: Amounts { workers: 1, pending: 1, registering: 0, cpus: 4, memory_mb: 8192 },
+        amounts: Amounts { cpus: 4, memory_mb: 8192, ..Amounts::default() }
+            .count(WORKERS, 1)
+            .count(PENDING, 1),
         pool: None,
         machine: Machine::Fresh { address: AddressNeed::FromPlan },
     };
@@ -202,7 +203,7 @@ fn ledgers(c: &mut Criterion) {
                 mirror.feed(&batch(vec![Update { obj: MoRef::vm("vm-77"), change }]));
                 mirror.snapshot()
             },
-            |snapshot| ledger.observe(&snapshot, now, hold),
+            |snapshot| ledger.observe(DOOR, &snapshot, now, hold),
             BatchSize::SmallInput,
         );
     });

@@ -58,3 +58,55 @@ ids! {
     /// A resource pool's managed object id.
     PoolId = ResourcePool;
 }
+
+/// The front door that wants a machine: `hatchery`, `vm-operator`. A closed set, because it becomes a metric label.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct DoorName(&'static str);
+
+impl DoorName {
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// A request of this door.
+    pub fn request(self, id: impl Into<Arc<str>>) -> RequestId {
+        RequestId { door: self, id: id.into() }
+    }
+}
+
+impl fmt::Display for DoorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Debug for DoorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// What a door wants a machine for. Ids are the door's own: number 42 of one door and an object called 42 of another are
+/// two requests. One request has at most one VM.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct RequestId {
+    pub door: DoorName,
+    pub id: Arc<str>,
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.door, self.id)
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

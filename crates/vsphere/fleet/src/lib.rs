@@ -13,8 +13,8 @@ mod phase;
 mod time;
 
 pub use address::{
-    AddressCell, AddressCounts, AddressFile, AddressPlan, AddressState, ComesFreeBy, Forecast,
-    Network, NetworkFile, Problem,
+    AddressCell, AddressCounts, AddressPlan, AddressRanges, AddressState, ComesFreeBy, Forecast,
+    Network, Problem,
 };
 pub use freshness::{Freshness, Unfit};
 pub use gate::{Gate, Limit, Measure};
@@ -22,16 +22,18 @@ pub use guard::{
     Basis, BasisRules, Beyond, Candidate, Evidence, Freeze, Guard, GuardRules, Outcome, Resume,
     Share, Sighting, Verdict,
 };
-pub use ids::{PoolId, VmId};
+pub use ids::{DoorName, PoolId, RequestId, VmId};
 pub use journal::{Decided, Decision, Draft, Journal, JournalSize, NextLook, Query, Subject};
 pub use ledger::{
-    AddressGrant, AddressNeed, Amounts, Ask, Holding, Holds, Ledger, LedgerGate, LedgerUse, Limits,
-    Machine, PoolRoom, Refusal, Reservation, Reserve,
+    AddressGrant, AddressNeed, Amounts, Ask, Counts, Holding, Ledger, LedgerGate, LedgerTimes,
+    LedgerUse, Limits, Machine, PoolRoom, Quota, Refusal, Reservation, Reserve,
 };
 pub use mirror::{
-    Check, Connection, Guest, GuestNic, Identity, Mirror, Pool, PoolAmount, PoolUsage, Power,
-    ReadIdentity, Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote, condition,
+    Check, Claim, Connection, Guest, GuestNic, Marks, Mirror, Need, Note, Notes, Pool, PoolAmount,
+    PoolUsage, Power, Recognise, Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote,
+    condition,
 };
 pub use phase::{
-    Ended, Phase, PhaseDeadlines, PhaseError, PhaseHook, PhaseTimer, Step, Timeline, Timelines,
+    Ended, Phase, PhaseDeadlines, PhaseError, PhaseHook, PhasePart, PhaseSpec, PhaseTimer, Step,
+    Timeline, Timelines,
 };

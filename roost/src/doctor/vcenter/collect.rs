@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roost_clock::Clock;
 use roost_fleet::{Mirror, Vm};
-use roost_hatchery::annotation::{Annotation, HatcheryIdentities};
+use roost_hatchery::annotation::{Annotation, HatcheryVms};
 use roost_hatchery::config::{Config, SystemSurroundings};
 use roost_vim::wire::MoRef;
 use roost_vim::wire::methods::CurrentTime;
@@ -270,10 +270,10 @@ impl Look<'_> {
 
     /// All VMs of the datacenter, by the same paged read that the service begins with.
     async fn machines(&self, datacenter: &MoRef) -> Fact<Vec<Machine>> {
-        let mirror = Mirror::new(Arc::new(HatcheryIdentities), Arc::clone(self.clock));
+        let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], Arc::clone(self.clock));
         tokio::select! {
             biased;
-            ended = mirror.follow(&self.observer, datacenter) => {
+            ended = mirror.follow(&self.observer, std::slice::from_ref(datacenter)) => {
                 return Fact::Failed(ended.err().map_or_else(|| "the session ended".to_owned(), told));
             }
             complete = mirror.wait_complete(INVENTORY) => {
@@ -308,14 +308,14 @@ fn is_among(object: &MoRef, all: &[MoRef]) -> Option<bool> {
 }
 
 fn machine(vm: &Vm) -> Machine {
-    let annotation = vm.identity.as_ref().and_then(|identity| identity.detail::<Annotation>());
+    let annotation = Annotation::of(vm);
     Machine {
         name: vm.name.to_string(),
         is_template: vm.template,
         owner: vm.owner().map(ToString::to_string),
-        is_spare: annotation.is_some_and(|annotation| annotation.provisioning),
+        is_spare: annotation.as_ref().is_some_and(|annotation| annotation.provisioning),
         is_doomed: annotation.is_some_and(|annotation| annotation.doomed.is_some()),
-        job: vm.job().map(ToString::to_string),
+        job: vm.request().map(ToString::to_string),
         addresses: vm.addresses(),
         folder: vm.parent.as_ref().map(ToString::to_string),
     }

@@ -119,11 +119,11 @@ pub(super) mod tests {
 
     /// Two workers and a spare of one template, an address range of five.
     pub(in crate::doctor::vcenter) fn wish() -> Wish {
-        let file = roost_fleet::AddressFile {
+        let file = roost_hatchery::config::AddressFile {
             iprange: "10.0.0.8/29".into(),
             gateway: "10.0.0.9".into(),
             subnet_mask: "255.255.255.0".into(),
-            ..roost_fleet::AddressFile::default()
+            ..roost_hatchery::config::AddressFile::default()
         };
         Wish {
             hatchery: "roost".into(),
@@ -131,7 +131,7 @@ pub(super) mod tests {
             spares: 1,
             limits: ResourceLimits::default(),
             flavors: Flavors::default(),
-            addresses: AddressPlan::parse(&file).unwrap(),
+            addresses: file.plan().unwrap(),
             grace: Duration::from_mins(3),
             makes_templates: false,
             templates: vec![wanted()],

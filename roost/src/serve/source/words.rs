@@ -5,10 +5,10 @@ use roost_fleet::{Decision, Gate, Limit, NextLook, Step, Subject, VmId};
 
 pub(super) fn decision(decided: &Decision, name: impl Fn(&VmId) -> Option<String>) -> DecisionView {
     let (subject_kind, subject, subject_name) = match &decided.subject {
-        Subject::Request(id) => (SubjectKind::Job, id.to_string(), None),
-        Subject::Vm(id) => (SubjectKind::Vm, id.to_string(), name(id)),
-        Subject::Pool(pool) => (SubjectKind::Pool, pool.to_string(), None),
-        Subject::Service(name) => (SubjectKind::Service, name.to_string(), None),
+        Subject::Request(request) => (SubjectKind::Job, request.id.to_string(), None),
+        Subject::Vm { id } => (SubjectKind::Vm, id.to_string(), name(id)),
+        Subject::Pool { id, .. } => (SubjectKind::Pool, id.to_string(), None),
+        Subject::Service { id, .. } => (SubjectKind::Service, id.to_string(), None),
     };
     DecisionView {
         seq: decided.seq,

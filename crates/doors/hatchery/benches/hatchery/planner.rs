@@ -7,11 +7,12 @@ use roost_cds::JobId;
 use roost_cds::v2::VsphereSpec;
 use roost_clock::{Clock as _, SimClock};
 use roost_fleet::{
-    AddressPlan, Amounts, Holding, Holds, Ledger, Limit, Mirror, PoolId, Power, Vm, VmId, Wrote,
+    AddressPlan, Amounts, Holding, Ledger, Limit, Mirror, PoolId, Power, Vm, VmId, Wrote,
 };
-use roost_hatchery::annotation::HatcheryIdentities;
+use roost_hatchery::annotation::HatcheryVms;
 use roost_hatchery::attempts::Attempts;
 use roost_hatchery::cold::ColdStarts;
+use roost_hatchery::door::{HATCHERY, PENDING, WORKERS};
 use roost_hatchery::job::{Job, ModelRequest};
 use roost_hatchery::model::{ModelAsCode, WorkerModel};
 use roost_hatchery::plan::{Candidate, Choice, Facts, Turn, turn};
@@ -29,7 +30,7 @@ pub(crate) fn measure() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let clock = Arc::new(SimClock::new());
-        let mirror = Mirror::new(Arc::new(HatcheryIdentities), clock.clone());
+        let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], clock.clone());
         let template = Wrote::new().name("debian12").template(true).cpus(2).memory_mb(4096);
         mirror.created(&VmId::new("vm-0"), template);
         for number in 1..VMS {
@@ -58,25 +59,23 @@ pub(crate) fn measure() {
 
 fn pass(mirror: &Mirror, clock: &SimClock, jobs: &[Candidate], workers: u64) -> Duration {
     let config = Setup::new("hv1").dhcp().load();
-    let mut limits = config.ledger_limits();
-    (limits.workers, limits.pending) = (Limit::At(workers), Limit::Unlimited);
-    let plan = AddressPlan::default();
-    let mut ledger = Ledger::new(limits, plan, Holds::default());
+    let limits = config.ledger_limits().quota(WORKERS, Limit::At(workers));
+    let limits = limits.quota(PENDING, Limit::Unlimited);
+    let mut ledger = Ledger::default().with_account(HATCHERY, limits, AddressPlan::default());
     let mut attempts = Attempts::new(Some(5));
     let mut cold = ColdStarts::default();
     let pool = PoolId::new("resgroup-1");
     let hold = |vm: &Vm| Holding {
         own: vm.owner().is_some_and(|owner| **owner == *"hv1"),
-        request: vm.job().cloned(),
-        amounts: Amounts { workers: u64::from(vm.owner().is_some()), ..Amounts::default() },
-        addresses: vm.addresses(),
+        request: vm.request().cloned(),
+        amounts: Amounts::default().count(WORKERS, vm.owner().is_some().into()),
         ends: None,
     };
     // A running hatchery has looked before; only what changed since is looked at again.
-    ledger.observe(&mirror.snapshot(), clock.now(), hold);
+    ledger.observe(HATCHERY, &mirror.snapshot(), clock.now(), hold);
     let began = Instant::now();
     let snapshot = mirror.snapshot();
-    ledger.observe(&snapshot, clock.now(), hold);
+    ledger.observe(HATCHERY, &snapshot, clock.now(), hold);
     let facts =
         Facts { config: &config, snapshot: &snapshot, models: None, spares: &[], pool: &pool };
     let mut granted = Vec::new();

@@ -6,7 +6,7 @@
 
 mod fields;
 mod go_time;
-mod identity;
+mod recognise;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use roost_cds::JobId;
 use serde_json::value::RawValue;
 
 pub use go_time::GoTime;
-pub use identity::HatcheryIdentities;
+pub use recognise::HatcheryVms;
 
 /// What a VM says about itself. Empty text and `false` are not written; the two times always are.
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,7 @@
 //! `CDS_HATCHERY_VSPHERE_...` over the file. What comes out has types that carry their rules; the rest of the program never asks again. An
 //! operator with three mistakes sees three lines, each led by the path to edit.
 
+mod address_file;
 mod common;
 mod doc;
 mod form;
@@ -22,6 +23,7 @@ pub(crate) mod tests;
 mod tree;
 mod vsphere;
 
+pub use address_file::{AddressFile, NetworkFile};
 pub use common::{
     Cdn, CdsApi, Counts, Graylog, Identity, Listen, ListenTls, Region, Syslog, Tokens,
     WorkerSettings,
@@ -45,6 +47,7 @@ use roost_fleet::{AddressPlan, Limit, Limits, Reserve};
 use self::problem::Problems;
 use self::reader::{ROOT, Reader};
 use self::tree::Table;
+use crate::door::{PENDING, REGISTERING, WORKERS};
 use crate::flavor::Flavors;
 
 /// A hatchery that can run.
@@ -171,9 +174,11 @@ impl Config {
         let limit = |limit: Option<u64>| limit.map_or(Limit::Unlimited, Limit::At);
         let smallest = self.flavors.smallest().filter(|_| self.limits.keep_smaller > 0);
         Limits {
-            workers: limit(self.counts.max_workers.map(u64::from)),
-            pending: Limit::At(self.counts.max_provisioning.into()),
-            registering: Limit::At(self.counts.max_registering.unwrap_or(0).into()),
+            quotas: vec![
+                (WORKERS, limit(self.counts.max_workers.map(u64::from))),
+                (PENDING, Limit::At(self.counts.max_provisioning.into())),
+                (REGISTERING, Limit::At(self.counts.max_registering.unwrap_or(0).into())),
+            ],
             cpus: limit(self.limits.max_cpus),
             memory_mb: limit(self.limits.max_memory_mb),
             reserve: smallest.map(|smallest| Reserve {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use roost_fleet::{AddressFile, AddressPlan, NetworkFile};
+use roost_fleet::AddressPlan;
 use roost_vim::{Thumbprint, TlsTrust};
 
+use super::address_file::{AddressFile, NetworkFile};
 use super::key::Key;
 use super::keys::vsphere as keys;
 use super::reader::{ROOT, Reader};
@@ -203,7 +204,7 @@ pub(super) fn addresses(reader: &Reader<'_>) -> Option<AddressPlan> {
             })
             .collect(),
     };
-    let plan = AddressPlan::parse(&file);
+    let plan = file.plan();
     let (problems, warnings) = match &plan {
         Ok(plan) => (&[][..], plan.warnings()),
         Err(problems) => (problems.as_slice(), &[][..]),

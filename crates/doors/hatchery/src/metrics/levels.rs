@@ -7,6 +7,7 @@ use roost_fleet::{Amounts, LedgerUse, Limit, Limits};
 
 use super::collector::family;
 use crate::config::SpareModel;
+use crate::door::{PENDING, REGISTERING, WORKERS};
 
 /// What Roost itself looks at when it decides, at the moment of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,9 +87,9 @@ impl Levels {
 type Resource = (&'static str, fn(&Amounts) -> u64, fn(&Limits) -> Limit);
 
 const RESOURCES: [Resource; 5] = [
-    ("workers", |amounts| amounts.workers, |limits| limits.workers),
-    ("pending", |amounts| amounts.pending, |limits| limits.pending),
-    ("registering", |amounts| amounts.registering, |limits| limits.registering),
+    ("workers", |amounts| amounts.of(WORKERS), |limits| limits.of(WORKERS)),
+    ("pending", |amounts| amounts.of(PENDING), |limits| limits.of(PENDING)),
+    ("registering", |amounts| amounts.of(REGISTERING), |limits| limits.of(REGISTERING)),
     ("cpus", |amounts| amounts.cpus, |limits| limits.cpus),
     ("memory-mb", |amounts| amounts.memory_mb, |limits| limits.memory_mb),
 ];

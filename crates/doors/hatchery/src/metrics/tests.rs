@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use roost_cds::{WorkerStatus, v1};
 use roost_fleet::{
-    AddressCounts, AddressFile, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits,
-    Phase, PhaseHook as _, Power,
+    AddressCounts, AddressPlan, Amounts, Decided, Ended, LedgerUse, Limit, Limits, Phase,
+    PhaseHook as _, Power,
 };
 use roost_vim::{Hooks as _, LoginOutcome};
 
 use super::*;
 use crate::annotation::Annotation;
 use crate::config::{SpareKind, SpareModel};
+use crate::door::{PENDING, WORKERS, phase};
 use crate::pool::{Listed, Pool, StartedVm, Views};
 use crate::spares::PoolStanding;
 
 fn plan() -> AddressPlan {
-    let file = AddressFile { iprange: "10.0.0.0/29".into(), ..AddressFile::default() };
-    AddressPlan::parse(&file).unwrap()
+    AddressPlan::of_range("10.0.0.0/29".parse().unwrap()).unwrap()
 }
 
 fn ours(worker_model_path: &str, ip_address: &str) -> Annotation {
@@ -48,14 +48,15 @@ fn standing() -> PoolStanding {
 }
 
 fn levels() -> Levels {
-    let by_vms = Amounts { workers: 1, cpus: 8, memory_mb: 16_384, ..Amounts::default() };
-    let promised =
-        Amounts { workers: 1, pending: 1, cpus: 2, memory_mb: 4096, ..Amounts::default() };
+    let by_vms = Amounts { cpus: 8, memory_mb: 16_384, ..Amounts::default() };
+    let by_vms = by_vms.count(WORKERS, 1);
+    let promised = Amounts { cpus: 2, memory_mb: 4096, ..Amounts::default() };
+    let promised = promised.count(WORKERS, 1).count(PENDING, 1);
     let addresses = AddressCounts { total: 6, used: 4, promised: 1, resting: 1, free: 0 };
     Levels {
         links: Links { vcenter: true, inventory: false, cds_v1: None, cds_v2: Some(true) },
         taken: LedgerUse { by_vms, promised, reservations: 1, addresses },
-        limits: Limits { workers: Limit::At(10), cpus: Limit::At(64), ..Limits::default() },
+        limits: Limits { cpus: Limit::At(64), ..Limits::default() }.quota(WORKERS, Limit::At(10)),
         failing: vec![(SpareModel::V2("debian12".into()), 3)],
     }
 }
@@ -137,7 +138,7 @@ fn every_name_of_cds_is_exposed_as_cds_spells_it() {
     metrics.replace(small_fleet());
     metrics.counters.count(Counted::Jobs);
     metrics.counters.count(Counted::Jobs);
-    metrics.own.ended(Phase::WaitingForAddress, Ended::Done, Duration::from_secs(7));
+    metrics.own.ended(Phase::WAITING_FOR_ADDRESS, Ended::Done, Duration::from_secs(7));
     metrics.own.job_waited(Start::Warm, Duration::from_secs(4));
     metrics.own.decided(Decided::Refused, "unknown-flavor");
     metrics.own.deleted("finished");
@@ -153,7 +154,7 @@ fn every_name_of_cds_is_exposed_as_cds_spells_it() {
 #[test]
 fn a_phase_that_was_not_done_is_counted_and_not_timed() {
     let (registry, metrics) = registered();
-    metrics.own.ended(Phase::Booting, Ended::Overdue, Duration::from_mins(3));
+    metrics.own.ended(Phase::BOOTING, Ended::Overdue, Duration::from_mins(3));
     metrics.own.login(LoginOutcome::Refused);
     let text = exposition(&registry).unwrap();
     assert!(text.contains(r#"phase="booting",ended="overdue"} 1"#), "{text}");
@@ -219,9 +220,9 @@ fn two_hundred_workers_among_ten_thousand_vms_stay_within_the_budget_of_series()
     let (plan, spares, levels) = (plan(), vec![standing(); 20], levels());
     let facts = facts(&plan, None, &spares, &levels);
     metrics.replace(Cycle::collect(workers.chain(strangers), facts));
-    for phase in Phase::ALL {
-        metrics.own.ended(*phase, Ended::Done, Duration::from_secs(1));
-        metrics.own.ended(*phase, Ended::Failed, Duration::from_secs(1));
+    for phase in phase::ALL {
+        metrics.own.ended(phase, Ended::Done, Duration::from_secs(1));
+        metrics.own.ended(phase, Ended::Failed, Duration::from_secs(1));
     }
     for handler in
         ["/mon/status", "/mon/version", "/mon/workers", "/mon/metrics", "/mon/metrics/all"]

@@ -1,5 +1,7 @@
 //! V1 models must show what they can do before jobs match them. Their templates are built by us, from the image that the model names.
 
+use std::sync::Arc;
+
 use roost_cds::HATCHERY_TYPE;
 use roost_cds::v1::Model;
 
@@ -9,11 +11,11 @@ use crate::names;
 use crate::refusal::Refusal;
 
 /// A template of the datacenter.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TemplateSeen<'a> {
     pub name: &'a str,
     /// `None` if it has none, or one that is not CDS's.
-    pub annotation: Option<&'a Annotation>,
+    pub annotation: Option<Arc<Annotation>>,
 }
 
 /// Whether a model's template must be built, and why.
@@ -152,7 +154,7 @@ mod tests {
     }
 
     fn seen(annotation: &Annotation) -> TemplateSeen<'_> {
-        TemplateSeen { name: "debian12", annotation: Some(annotation) }
+        TemplateSeen { name: "debian12", annotation: Some(Arc::new(annotation.clone())) }
     }
 
     /// Unix seconds of the model's `user_last_modified`.
@@ -233,7 +235,8 @@ mod tests {
         ];
         let current = template("h1", CURRENT);
         let find = |name: &str| {
-            (name != "zeta").then_some(TemplateSeen { name: "", annotation: Some(&current) })
+            (name != "zeta")
+                .then_some(TemplateSeen { name: "", annotation: Some(Arc::new(current.clone())) })
         };
         let registering = Annotation {
             register_only: true,

@@ -3,12 +3,13 @@ use std::time::Duration;
 use roost_cds::JobId;
 use roost_cds::v2::VsphereSpec;
 use roost_clock::{Clock as _, SimClock};
-use roost_fleet::{Decided, Holds, Mirror, Power, VmId, Wrote};
+use roost_fleet::{Decided, Mirror, Power, VmId, Wrote};
 
 use super::*;
-use crate::annotation::HatcheryIdentities;
+use crate::annotation::HatcheryVms;
 use crate::config::tests::config;
 use crate::config::{SpareKind, SpareModel};
+use crate::door::HATCHERY;
 use crate::job::ModelRequest;
 use crate::model::ModelAsCode;
 use crate::spares::SpareState;
@@ -36,11 +37,15 @@ impl Table {
     fn new(vsphere: &str, rest: &str) -> Self {
         let clock = Arc::new(SimClock::new());
         let config = config(vsphere, rest);
-        let mirror = Mirror::new(Arc::new(HatcheryIdentities), clock.clone());
+        let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], clock.clone());
         let template = Wrote::new().name("debian12").template(true).cpus(4).memory_mb(8192);
         mirror.created(&VmId::new("vm-1"), template);
         Self {
-            ledger: Ledger::new(config.ledger_limits(), config.addresses.clone(), Holds::default()),
+            ledger: Ledger::default().with_account(
+                HATCHERY,
+                config.ledger_limits(),
+                config.addresses.clone(),
+            ),
             attempts: Attempts::new(config.counts.max_attempts),
             cold: ColdStarts::default(),
             spares: Vec::new(),
@@ -127,7 +132,7 @@ async fn a_flavor_or_template_that_is_not_there_is_refused_by_name_before_anythi
     let Turn::Refused(refusal) = table.turn(&job(2, "debian11", None)) else { panic!() };
     assert_eq!(refusal.to_string(), "there is no template \"debian11\" in the datacenter");
     let now = table.clock.now();
-    assert_eq!(table.ledger.taken(now).reservations, 0);
+    assert_eq!(table.ledger.taken(HATCHERY, now).reservations, 0);
     assert!(table.attempts.is_empty(), "what was refused was no attempt");
 }
 

@@ -17,6 +17,7 @@ use super::order::{Order, Outcome};
 use super::spare_view::spares;
 use super::spawn;
 use crate::attempts::{Exhausted, failure_message};
+use crate::door::HATCHERY;
 use crate::job::{Job, ModelRequest};
 use crate::metrics::Counted;
 use crate::model::WorkerModel;
@@ -210,7 +211,7 @@ pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> 
 /// Weighs what waits whenever something has changed, and carries out what may start.
 pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
-    let news = nest.desk().ledger.news();
+    let news = nest.desk().ledger.news(HATCHERY);
     let mut changes = nest.mirror.changes();
     loop {
         tasks.beat(task::MAIN, nest.patience() + AT_LEAST);
@@ -349,7 +350,7 @@ fn obstacle(nest: &Nest, now: Timestamp) -> Option<Gate> {
 }
 
 fn subject(id: &JobId) -> Subject {
-    Subject::Request(id.to_string().into())
+    HATCHERY.about_request(id.to_string())
 }
 
 /// Records why a job does not start now.

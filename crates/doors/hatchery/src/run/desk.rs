@@ -12,6 +12,7 @@ use super::workers::WorkerLists;
 use crate::attempts::Attempts;
 use crate::cold::ColdStarts;
 use crate::config::{Config, Lifetimes, SpareKind};
+use crate::door::{HATCHERY, WORKERS};
 use crate::spares::Backoffs;
 
 /// So many names that were given out lately are not given out again, also if their VM is not seen yet.
@@ -38,10 +39,10 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            ledger: Ledger::new(
+            ledger: Ledger::default().with_account(
+                HATCHERY,
                 config.ledger_limits(),
                 config.addresses.clone(),
-                roost_fleet::Holds::default(),
             ),
             attempts: Attempts::new(config.counts.max_attempts),
             cold: ColdStarts::default(),
@@ -63,7 +64,7 @@ impl Desk {
     /// Takes over what changed in the inventory.
     pub(crate) fn look(&mut self, snapshot: &Snapshot, now: Timestamp) {
         let Self { ledger, beside, hatchery, lifetimes, .. } = self;
-        ledger.observe(snapshot, now, |vm| holding(vm, hatchery, lifetimes, beside));
+        ledger.observe(HATCHERY, snapshot, now, |vm| holding(vm, hatchery, lifetimes, beside));
     }
 
     /// Takes over what CDS knows of our workers.
@@ -83,11 +84,17 @@ impl Desk {
             self.see_named(&name, snapshot, now);
         }
         for gone in self.ghosts.difference(&ghosts) {
-            self.ledger.vanish(&ghost(gone), now);
+            self.ledger.vanish(HATCHERY, &ghost(gone), now);
         }
         for name in &ghosts {
-            let amounts = Amounts { workers: 1, ..Amounts::default() };
-            self.ledger.see(&ghost(name), name, Holding { amounts, ..Holding::default() }, now);
+            let amounts = Amounts::default().count(WORKERS, 1);
+            self.ledger.see(
+                HATCHERY,
+                &ghost(name),
+                name,
+                Holding { amounts, ..Holding::default() },
+                now,
+            );
         }
         self.ghosts = ghosts;
     }
@@ -95,7 +102,7 @@ impl Desk {
     fn see_named(&mut self, name: &str, snapshot: &Snapshot, now: Timestamp) {
         for vm in snapshot.named(name) {
             let takes = holding(vm, &self.hatchery, &self.lifetimes, &self.beside);
-            self.ledger.see(&vm.id, &vm.name, takes, now);
+            self.ledger.see(HATCHERY, &vm.id, &vm.name, takes, now);
         }
     }
 
@@ -114,7 +121,7 @@ impl Desk {
     fn see_again(&mut self, vm: &VmId, mirror: &Mirror, now: Timestamp) {
         if let Some(row) = mirror.vm(vm) {
             let takes = holding(&row, &self.hatchery, &self.lifetimes, &self.beside);
-            self.ledger.see(&row.id, &row.name, takes, now);
+            self.ledger.see(HATCHERY, &row.id, &row.name, takes, now);
         }
     }
 

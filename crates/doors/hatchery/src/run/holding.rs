@@ -7,6 +7,7 @@ use roost_fleet::{Amounts, Holding, Power, Vm, VmId};
 
 use crate::annotation::Annotation;
 use crate::config::Lifetimes;
+use crate::door::{PENDING, REGISTERING, WORKERS};
 use crate::names::VmName;
 use crate::planted::{self, Bug};
 use crate::time::later;
@@ -25,8 +26,8 @@ pub(crate) struct Beside {
 }
 
 /// Whether the VM is ours, and what it says about itself.
-pub(crate) fn own_annotation<'a>(vm: &'a Vm, hatchery: &str) -> Option<&'a Annotation> {
-    let annotation = vm.identity.as_ref()?.detail::<Annotation>()?;
+pub(crate) fn own_annotation(vm: &Vm, hatchery: &str) -> Option<Arc<Annotation>> {
+    let annotation = Annotation::of(vm)?;
     (annotation.is_of(hatchery) || planted::is(Bug::ForgetsOwners)).then_some(annotation)
 }
 
@@ -41,18 +42,17 @@ fn has_left(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
     annotation.doomed.is_some() || (vm.power == Power::Off && !is_used)
 }
 
-/// A VM that is off takes no CPU and no memory (D14); a spare takes no worker's slot; a stranger's VM takes only its addresses (W4, D37).
+/// A VM that is off takes no CPU and no memory (D14); a spare takes no worker's slot; a stranger's VM takes nothing here (W4, D37).
 ///
 /// The job of a VM is taken until the VM is gone, or is off and marked and nobody is at work on it: a clone that was marked at its first
 /// sight may yet get its power. From there on it cannot serve the job any more.
 pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &Beside) -> Holding {
-    let addresses = vm.addresses();
     let Some(annotation) = own_annotation(vm, hatchery).filter(|_| !vm.template) else {
-        return Holding { addresses, ..Holding::default() };
+        return Holding::default();
     };
     let name = VmName::of(&vm.name);
     // A worker that CDS has disabled runs until its VM is off, and takes its slot until then.
-    let leaving = has_left(vm, annotation, beside);
+    let leaving = has_left(vm, &annotation, beside);
     let works = name.counts_as_worker() && !leaving;
     let runs = vm.power != Power::Off || works;
     let waits = works && !beside.registered.contains(&vm.name);
@@ -61,18 +61,17 @@ pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &B
         annotation.doomed.is_some() && vm.power == Power::Off && !beside.busy.contains(&vm.id);
     let is_over = is_over || planted::is(Bug::LeavesFailedWorkers);
     let works = works && !planted::is(Bug::ForgetsLimits);
-    let addresses = if planted::is(Bug::ForgetsAddresses) { Vec::new() } else { addresses };
     Holding {
         own: true,
-        request: vm.job().filter(|_| !is_over).cloned(),
+        request: vm.request().filter(|_| !is_over).cloned(),
         amounts: Amounts {
-            workers: works.into(),
-            pending: (waits && !registers).into(),
-            registering: (works && registers).into(),
             cpus: if runs { vm.cpus.into() } else { 0 },
             memory_mb: if runs { vm.memory_mb } else { 0 },
-        },
-        addresses,
+            ..Amounts::default()
+        }
+        .count(WORKERS, works.into())
+        .count(PENDING, (waits && !registers).into())
+        .count(REGISTERING, (works && registers).into()),
         ends: annotation.worker_start_time.get().map(|start| later(start, lifetimes.worker)),
     }
 }
@@ -85,7 +84,7 @@ mod tests {
     use roost_fleet::{Mirror, Wrote};
 
     use super::*;
-    use crate::annotation::HatcheryIdentities;
+    use crate::annotation::HatcheryVms;
 
     const LIFETIMES: Lifetimes = Lifetimes {
         worker: Duration::from_hours(2),
@@ -95,7 +94,7 @@ mod tests {
     };
 
     fn hold(name: &str, annotation: &str, power: Power, beside: &Beside) -> Holding {
-        let mirror = Mirror::new(Arc::new(HatcheryIdentities), Arc::new(SimClock::new()));
+        let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], Arc::new(SimClock::new()));
         let id = VmId::new("vm-1");
         let made = Wrote::new().name(name).annotation(annotation).power(power);
         mirror.created(&id, made.cpus(4).memory_mb(8192));
@@ -103,8 +102,8 @@ mod tests {
     }
 
     fn counts(holding: &Holding) -> (u64, u64, u64, u64) {
-        let Amounts { workers, pending, registering, cpus, .. } = holding.amounts;
-        (workers, pending, registering, cpus)
+        let amounts = &holding.amounts;
+        (amounts.of(WORKERS), amounts.of(PENDING), amounts.of(REGISTERING), amounts.cpus)
     }
 
     #[tokio::test]
@@ -168,8 +167,6 @@ mod tests {
         assert_eq!(hold("w", marked, Power::On, &nobody).request, job, "its worker may still run");
         assert_eq!(hold("w", marked, Power::Off, &nobody).request, None);
         let foreign = r#"{"hatchery_name":"h2","job_id":"7","ip_address":"10.0.0.9"}"#;
-        let foreign = hold("w", foreign, Power::On, &nobody);
-        assert_eq!(foreign.request, None);
-        assert_eq!(foreign.addresses, ["10.0.0.9".parse::<std::net::IpAddr>().unwrap()]);
+        assert_eq!(hold("w", foreign, Power::On, &nobody).request, None);
     }
 }

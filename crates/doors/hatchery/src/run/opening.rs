@@ -25,8 +25,9 @@ use super::site::{self, Login};
 use super::steer::Steering;
 use super::workers::Workers;
 use super::{StartError, Stopped, Wiring, demand, keeping, register, spawn};
-use crate::annotation::HatcheryIdentities;
+use crate::annotation::HatcheryVms;
 use crate::config::{Config, SecretSource, Surroundings};
+use crate::door::HATCHERY;
 use crate::status::task;
 
 /// A vCenter that does not answer at the start is asked again for this long, as CDS is.
@@ -81,7 +82,7 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         desk: Arc::new(Mutex::new(Desk::new(&config))),
         names: Mutex::new(WorkerNames::new(random.fork("names"))),
         random: Mutex::new(random.fork("ids")),
-        mirror: Mirror::new(Arc::new(HatcheryIdentities), Arc::clone(&clock)),
+        mirror: Mirror::new(vec![Arc::new(HatcheryVms)], Arc::clone(&clock)),
         timelines: Timelines::new(Arc::clone(&clock), Some(Arc::new(metrics.own.clone()))),
         pool: PoolId::from(&site.pool),
         templates: Templates::default(),
@@ -237,7 +238,7 @@ async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>, datacenter: MoRef)
         let observer = nest.vcenter.observer();
         let followed = tokio::select! {
             biased;
-            followed = nest.mirror.follow(&observer, &datacenter) => followed,
+            followed = nest.mirror.follow(&observer, std::slice::from_ref(&datacenter)) => followed,
             never = note_progress(&nest, &tasks) => match never {},
         };
         match followed {
@@ -304,7 +305,7 @@ async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     learn_cdn(&nest, &tasks).await;
     let (vms, own) = {
         let snapshot = nest.mirror.snapshot();
-        (snapshot.len(), snapshot.owned_by(nest.hatchery()).count())
+        (snapshot.len(), snapshot.owned_by(HATCHERY, nest.hatchery()).count())
     };
     tracing::info!(hatchery = nest.hatchery(), vms, own, "open for jobs");
     // Before anybody decides about them.

@@ -8,6 +8,7 @@ use super::desk::Desk;
 use super::holding::own_annotation;
 use crate::annotation::Annotation;
 use crate::config::{SpareKind, SpareModel};
+use crate::door::HATCHERY;
 use crate::model::last_modified;
 use crate::planted::{self, Bug};
 use crate::spares::{Spare, SpareState};
@@ -24,11 +25,11 @@ pub(crate) fn spares(
     let anybodys = snapshot.vms().filter(|vm| {
         planted::is(Bug::ForgetsOwners) && vm.owner().is_some_and(|owner| **owner != *hatchery)
     });
-    let ours = snapshot.owned_by(hatchery).chain(anybodys);
+    let ours = snapshot.owned_by(HATCHERY, hatchery).chain(anybodys);
     let ours = ours.filter(|vm| !vm.template && is_reached(vm));
     ours.filter_map(|vm| {
         let annotation = own_annotation(vm, hatchery)?;
-        let kind = SpareKind::of(&vm.name, annotation)
+        let kind = SpareKind::of(&vm.name, &annotation)
             .filter(|_| annotation.provisioning || annotation.doomed.is_some())?;
         // A spare that is being made has a reservation as well, which is its maker's and no claim.
         let is_made_here = desk.making.contains_key(&vm.name);
@@ -37,9 +38,9 @@ pub(crate) fn spares(
         Some(Spare {
             vm: vm.id.clone(),
             name: vm.name.to_string(),
-            state: SpareState::of(annotation, vm.power, is_claimed, is_busy),
+            state: SpareState::of(&annotation, vm.power, is_claimed, is_busy),
             born: annotation.created.get().or(vm.created),
-            is_outdated: is_outdated(&kind.model, annotation, models),
+            is_outdated: is_outdated(&kind.model, &annotation, models),
             kind,
         })
     })
@@ -87,8 +88,9 @@ mod tests {
     use roost_fleet::{Amounts, Ask, Machine, Mirror, Power, Reservation, VmId, Wrote};
 
     use super::*;
-    use crate::annotation::HatcheryIdentities;
+    use crate::annotation::HatcheryVms;
     use crate::config::tests::config;
+    use crate::door::WORKERS;
     use crate::model::tests::v1_model;
 
     struct Scene {
@@ -100,7 +102,7 @@ mod tests {
     impl Scene {
         fn new() -> Self {
             let clock = Arc::new(SimClock::new());
-            let mirror = Mirror::new(Arc::new(HatcheryIdentities), clock.clone());
+            let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], clock.clone());
             Self { mirror, clock, desk: Desk::new(&config("", "")) }
         }
 
@@ -121,9 +123,9 @@ mod tests {
 
         fn claim(&mut self, vm: &str) -> Reservation {
             let ask = Ask {
-                request: "job".into(),
+                request: HATCHERY.request("job"),
                 name: None,
-                amounts: Amounts { workers: 1, ..Amounts::default() },
+                amounts: Amounts::default().count(WORKERS, 1),
                 pool: None,
                 machine: Machine::Spare { candidates: vec![VmId::new(vm)] },
             };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use roost_cds::JobId;
-use roost_fleet::{Decided, Draft, Resume, Subject, VmId};
+use roost_fleet::{Decided, Draft, Resume, VmId};
 use roost_supervise::{Chain, Tasks};
 
 use super::desk::lock;
@@ -14,6 +14,7 @@ use super::holding::own_annotation;
 use super::nest::Nest;
 use super::{Hatchery, demand};
 use crate::config::SpareModel;
+use crate::door::{HATCHERY, WORKERS};
 
 /// What persons have told the hatchery to leave.
 #[derive(Debug, Default)]
@@ -129,8 +130,8 @@ impl Helm {
 
     /// Workers that have not ended.
     pub fn workers_left(&self) -> u64 {
-        let taken = self.nest.desk().ledger.taken(self.nest.now());
-        taken.by_vms.workers + taken.promised.workers
+        let taken = self.nest.desk().ledger.taken(HATCHERY, self.nest.now());
+        taken.by_vms.of(WORKERS) + taken.promised.of(WORKERS)
     }
 
     /// Deletes nothing until it is told otherwise.
@@ -230,7 +231,7 @@ impl Helm {
     }
 
     fn record(&self, who: &str, words: &str) -> String {
-        let subject = Subject::Service(self.nest.hatchery().into());
+        let subject = HATCHERY.about_service(self.nest.hatchery());
         let draft = Draft::new(subject, Decided::Steered, format!("{who}: {words}"));
         self.nest.decide(draft, "person");
         words.to_owned()

@@ -11,6 +11,7 @@ use roost_supervise::Tasks;
 use super::desk::lock;
 use super::holding::Beside;
 use super::nest::Nest;
+use crate::door::{HATCHERY, PENDING};
 use crate::pool::{Listed, StartedVm, Views};
 use crate::time::elapsed;
 
@@ -156,7 +157,8 @@ impl Nest {
             if let Err(error) = self.read_workers().await {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }
-            let pending = self.desk().ledger.taken(self.clock.now()).by_vms.pending > 0;
+            let pending =
+                self.desk().ledger.taken(HATCHERY, self.clock.now()).by_vms.of(PENDING) > 0;
             tokio::select! {
                 biased;
                 () = self.signals.workers.notified() => {}

@@ -7,6 +7,7 @@ use roost_cds::JobId;
 use roost_clock::Random;
 use roost_fleet::{Decision, Subject};
 use roost_hatchery::config::Config;
+use roost_hatchery::door::HATCHERY;
 use roost_hatchery::metrics::{Metrics, exposition};
 use roost_hatchery::run::{Hatchery, StartError, Wiring};
 use tokio::time::timeout;
@@ -128,7 +129,7 @@ impl Service {
     }
 
     pub(crate) fn verdict(&self, job: &JobId) -> Option<Arc<Decision>> {
-        let subject = Subject::Request(job.to_string().into());
+        let subject = HATCHERY.about_request(job.to_string());
         self.running.as_ref()?.journal().latest(&subject)
     }
 

@@ -2,11 +2,12 @@
 
 use roost_cds::{JobStatus, WorkerStatus};
 use roost_cds_sim::{EventFault, Fault, V1Demand, V2Demand};
-use roost_fleet::{Decided, Query, Subject};
+use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::{Action, GuestBehaviour, Outage, Power, Rule, When};
 use tokio::time::{Instant, sleep};
 
 use crate::lab::{DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+use roost_hatchery::door::HATCHERY;
 
 /// W9: CDS's hatchery logs in once, and after a restart of the vCenter every call fails until somebody restarts it as well.
 #[tokio::test(start_paused = true)]
@@ -177,7 +178,7 @@ async fn a_task_that_never_ends_is_given_up_at_its_deadline() {
     lab.vcenter.faults().clear();
     lab.wait_for_spares(1).await;
     let given_up = || {
-        let of_job = Query::of(Subject::Request(job.to_string().into()));
+        let of_job = Query::of(HATCHERY.about_request(job.to_string()));
         let failed = Query { verdict: Some(Decided::Failed), ..of_job };
         lab.hatchery().journal().find(&failed).first().map(|failed| failed.reason.to_string())
     };

@@ -2,11 +2,12 @@
 
 use roost_cds::JobStatus;
 use roost_cds_sim::V2Demand;
-use roost_fleet::{Decided, Subject};
+use roost_fleet::Decided;
 use roost_vcenter_sim::{Action, GuestBehaviour, Power, Rule};
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, Lab, Note, Setup, UBUNTU, WorldOptions, mins, secs, wait_until};
+use roost_hatchery::door::HATCHERY;
 
 fn one_pool(number: i64) -> Setup {
     Setup::new("hv1").pool("debian12", number).set("workerProvisioningPoolSize", 4)
@@ -194,7 +195,7 @@ async fn a_template_that_always_fails_is_tried_ever_more_seldom_and_the_others_g
     sleep(mins(60)).await;
     let more = lab.calls_of("CloneVM_Task") - clones;
     assert!((2..=8).contains(&more), "{more} tries in an hour");
-    let verdict = lab.hatchery().journal().latest(&Subject::Pool("debian12".into())).unwrap();
+    let verdict = lab.hatchery().journal().latest(&HATCHERY.about_pool("debian12")).unwrap();
     assert_eq!(verdict.verdict, Decided::Failed, "{verdict}");
     lab.vcenter.set_guest_behaviour("debian12", GuestBehaviour::default()).unwrap();
     lab.wait_for_spares(2).await;

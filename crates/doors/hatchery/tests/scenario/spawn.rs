@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roost_cds::{JobId, JobStatus, Secret, WorkerConfig, v2};
 use roost_cds_sim::{Fault, V1Demand, V2Demand};
-use roost_fleet::{Decided, Query, Subject};
+use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::{Action, GuestProgram, GuestReply, GuestRun, Power, Rule, TemplateOptions};
 use roost_vim::wire::MoRef;
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+use roost_hatchery::door::HATCHERY;
 
 /// One address, which the spare has: no second spare is made, and all calls are those of the claim.
 fn one_spare() -> Setup {
@@ -25,7 +26,7 @@ async fn wait_for_spare(lab: &Lab) {
 }
 
 fn decided(lab: &Lab, job: &JobId, verdict: Decided) -> Vec<String> {
-    let subject = Subject::Request(job.to_string().into());
+    let subject = HATCHERY.about_request(job.to_string());
     let query = Query { verdict: Some(verdict), ..Query::of(subject) };
     lab.hatchery().journal().find(&query).iter().map(|found| found.reason.to_string()).collect()
 }

@@ -2,17 +2,18 @@
 
 use roost_cds::{JobId, JobStatus};
 use roost_cds_sim::V2Demand;
-use roost_fleet::{Decided, Query, Subject};
+use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::{
     Action, AddressBehaviour, GuestBehaviour, HostConnection, Outage, Rule, When,
 };
 use tokio::time::{Instant, sleep};
 
 use crate::lab::{Conduct, DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+use roost_hatchery::door::HATCHERY;
 
 /// Why starts for a job failed so far.
 fn failures(lab: &Lab, job: &JobId) -> Vec<String> {
-    let subject = Subject::Request(job.to_string().into());
+    let subject = HATCHERY.about_request(job.to_string());
     let query = Query { verdict: Some(Decided::Failed), ..Query::of(subject) };
     lab.hatchery().journal().find(&query).iter().map(|found| found.reason.to_string()).collect()
 }

@@ -6,7 +6,8 @@ use roost_cds::JobStatus;
 use roost_cds::v1::{Model, ModelPath};
 use roost_cds_sim::{Fault, V1Demand};
 use roost_clock::Clock;
-use roost_fleet::{Decided, Decision, Subject};
+use roost_fleet::{Decided, Decision};
+use roost_hatchery::door::HATCHERY;
 use roost_hatchery::run::view::VmKind;
 use roost_vcenter_sim::{Action, GuestRun, Power, Rule};
 use tokio::time::{sleep, timeout};
@@ -39,7 +40,7 @@ fn errors(world: &World, path: &ModelPath) -> (i64, String) {
 }
 
 fn verdict(lab: &Lab, path: &ModelPath) -> Arc<Decision> {
-    let subject = Subject::Pool(format!("model {path}").into());
+    let subject = HATCHERY.about_pool(format!("model {path}"));
     lab.hatchery().journal().latest(&subject).expect("it was decided about")
 }
 

@@ -2,11 +2,12 @@
 
 use roost_cds::JobStatus;
 use roost_cds_sim::{Fault, V1Demand, V2Demand};
-use roost_fleet::{Decided, Query, Subject};
+use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::Power;
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, Lab, Note, Service, Setup, WorldOptions, mins, wait_until};
+use roost_hatchery::door::HATCHERY;
 
 struct Pair {
     lab: Lab,
@@ -87,7 +88,7 @@ async fn of_two_that_book_a_job_at_once_the_loser_cleans_up_quietly() {
     pair.lab.wait_until_clean(0).await;
     wait_until("the other is clean too", mins(60), || pair.names_of("hv2").is_empty()).await;
     for hatchery in [pair.lab.hatchery(), pair.other.hatchery()] {
-        let of_job = Query::of(Subject::Request(job.to_string().into()));
+        let of_job = Query::of(HATCHERY.about_request(job.to_string()));
         let failed = Query { verdict: Some(Decided::Failed), ..of_job };
         assert!(hatchery.journal().find(&failed).is_empty(), "{}", hatchery.name());
     }

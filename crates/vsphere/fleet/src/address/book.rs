@@ -19,6 +19,8 @@ pub(crate) struct AddressBook {
     free: FreeRuns,
     used: BTreeMap<u64, BTreeSet<VmId>>,
     promised: BTreeSet<u64>,
+    /// By other books, which have the same address in their plans.
+    promised_elsewhere: BTreeSet<u64>,
     resting: BTreeMap<u64, Timestamp>,
     /// The same, soonest first.
     rests: BTreeSet<(Timestamp, u64)>,
@@ -103,16 +105,13 @@ impl AddressBook {
             plan,
             used: BTreeMap::new(),
             promised: BTreeSet::new(),
+            promised_elsewhere: BTreeSet::new(),
             resting: BTreeMap::new(),
             rests: BTreeSet::new(),
             ends: BTreeMap::new(),
             rest,
             forecast: None,
         }
-    }
-
-    pub(crate) fn plan(&self) -> &AddressPlan {
-        &self.plan
     }
 
     fn number_of(&self, address: IpAddr) -> Option<u64> {
@@ -122,15 +121,8 @@ impl AddressBook {
         }
     }
 
-    /// The VM is seen with these addresses now, and is expected to go at `ends`.
-    pub(crate) fn see(
-        &mut self,
-        vm: &VmId,
-        before: &[IpAddr],
-        after: &[IpAddr],
-        ends: Option<Timestamp>,
-        now: Timestamp,
-    ) {
+    /// The VM is seen with these addresses now.
+    pub(crate) fn see(&mut self, vm: &VmId, before: &[IpAddr], after: &[IpAddr], now: Timestamp) {
         for address in after {
             let Some(number) = self.number_of(*address) else { continue };
             self.used.entry(number).or_default().insert(vm.clone());
@@ -140,6 +132,11 @@ impl AddressBook {
         for address in before.iter().filter(|address| !after.contains(address)) {
             self.stop_using(vm, *address, now);
         }
+        self.forecast = None;
+    }
+
+    /// When the VM is expected to go, as far as anybody knows.
+    pub(crate) fn expect_end(&mut self, vm: &VmId, ends: Option<Timestamp>) {
         match ends {
             Some(ends) => drop(self.ends.insert(vm.clone(), ends)),
             None => drop(self.ends.remove(vm)),
@@ -147,12 +144,20 @@ impl AddressBook {
         self.forecast = None;
     }
 
-    pub(crate) fn vanish(&mut self, vm: &VmId, had: &[IpAddr], now: Timestamp) {
-        for address in had {
-            self.stop_using(vm, *address, now);
+    pub(crate) fn promised(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.promised.iter().filter_map(|number| self.plan.address_of(*number))
+    }
+
+    /// These were promised by other books, and none else.
+    pub(crate) fn set_promised_elsewhere(&mut self, addresses: impl Iterator<Item = Ipv4Addr>) {
+        let now: BTreeSet<u64> =
+            addresses.filter_map(|address| self.plan.number_of(address)).collect();
+        let before = std::mem::replace(&mut self.promised_elsewhere, now);
+        let changed: Vec<u64> =
+            before.symmetric_difference(&self.promised_elsewhere).copied().collect();
+        for number in changed {
+            self.settle(number);
         }
-        self.ends.remove(vm);
-        self.forecast = None;
     }
 
     fn stop_using(&mut self, vm: &VmId, address: IpAddr, now: Timestamp) {
@@ -203,6 +208,7 @@ impl AddressBook {
         self.forecast = None;
         if self.used.contains_key(&number)
             || self.promised.contains(&number)
+            || self.promised_elsewhere.contains(&number)
             || self.resting.contains_key(&number)
         {
             self.free.take(number);
@@ -214,7 +220,8 @@ impl AddressBook {
     pub(crate) fn counts(&self) -> AddressCounts {
         let (total, free) = (self.plan.total(), self.free.count());
         // A promised address becomes used before its promise ends; it counts once, as used.
-        let promised = self.promised.iter().filter(|at| !self.used.contains_key(at)).count() as u64;
+        let promised = self.promised.union(&self.promised_elsewhere);
+        let promised = promised.filter(|at| !self.used.contains_key(at)).count() as u64;
         let used = self.used.len() as u64;
         AddressCounts { total, used, promised, resting: total - free - used - promised, free }
     }
@@ -225,7 +232,12 @@ impl AddressBook {
             let user = self.used.get(&number).and_then(|users| users.first());
             match (user, self.resting.get(&number)) {
                 (Some(vm), _) => AddressState::Used(vm.clone()),
-                (None, _) if self.promised.contains(&number) => AddressState::Promised,
+                (None, _)
+                    if self.promised.contains(&number)
+                        || self.promised_elsewhere.contains(&number) =>
+                {
+                    AddressState::Promised
+                }
                 (None, Some(until)) => AddressState::Resting(*until),
                 (None, None) => AddressState::Free,
             }
@@ -267,17 +279,15 @@ impl AddressBook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AddressFile;
 
     #[test]
     fn every_address_is_shown_with_how_it_stands() {
-        let file = AddressFile { iprange: "10.0.0.0/29".into(), ..AddressFile::default() };
-        let plan = AddressPlan::parse(&file).unwrap();
+        let plan = AddressPlan::of_range("10.0.0.0/29".parse().unwrap()).unwrap();
         let mut book = AddressBook::new(plan, Duration::from_mins(1));
         let (now, vm) = (Timestamp::UNIX_EPOCH, VmId::new("vm-1"));
         let all: Vec<_> = book.cells(100).into_iter().map(|cell| cell.address).collect();
-        book.see(&vm, &[], &[all[0].into(), all[1].into()], None, now);
-        book.see(&vm, &[all[0].into(), all[1].into()], &[all[0].into()], None, now);
+        book.see(&vm, &[], &[all[0].into(), all[1].into()], now);
+        book.see(&vm, &[all[0].into(), all[1].into()], &[all[0].into()], now);
         book.promise().unwrap();
         let states: Vec<_> = book.cells(4).into_iter().map(|cell| cell.state).collect();
         let rests = AddressState::Resting(later(now, Duration::from_mins(1)));

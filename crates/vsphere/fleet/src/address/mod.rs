@@ -6,4 +6,4 @@ mod runs;
 
 pub(crate) use book::AddressBook;
 pub use book::{AddressCell, AddressCounts, AddressState, ComesFreeBy, Forecast};
-pub use plan::{AddressFile, AddressPlan, Network, NetworkFile, Problem};
+pub use plan::{AddressPlan, AddressRanges, Network, Problem};

@@ -7,25 +7,6 @@ use std::sync::Arc;
 
 use ipnet::Ipv4Net;
 
-/// The address settings as a configuration file has them. An empty string is unset.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AddressFile {
-    /// CIDRs, separated by commas.
-    pub iprange: String,
-    pub gateway: String,
-    pub subnet_mask: String,
-    pub dns: String,
-    /// With any of these, the three above them are not used.
-    pub networks: Vec<NetworkFile>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NetworkFile {
-    pub iprange: String,
-    pub gateway: String,
-    pub subnet_mask: String,
-}
-
 /// One thing to correct, led by the path to edit: `networks[1].gateway`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -37,6 +18,15 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
     }
+}
+
+/// Ranges of one network, with what its guests are told. `at` is where the configuration has them, and leads problems.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressRanges {
+    pub at: String,
+    pub ranges: Vec<Ipv4Net>,
+    pub gateway: Option<Ipv4Addr>,
+    pub subnet_mask: Ipv4Addr,
 }
 
 /// What a guest is told about its network.
@@ -70,56 +60,30 @@ struct Segment {
     network: Arc<Network>,
 }
 
-/// What upstream assumes when a lone `iprange` has no mask.
-const DEFAULT_MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
-
 /// A range over more subnets than this many bits number is a slip of the pen.
 const MAX_SUBNET_BITS: u8 = 12;
 
 impl AddressPlan {
-    /// Reads all of it and reports every problem at once.
-    pub fn parse(file: &AddressFile) -> Result<Self, Vec<Problem>> {
-        let mut reading = Reading::default();
-        let dns = reading.address("dns", &file.dns);
-        let mut parsed = Vec::new();
-        if file.networks.is_empty() {
-            if file.iprange.trim().is_empty() {
-                reading.address("gateway", &file.gateway);
-                reading.mask("subnetMask", &file.subnet_mask);
-            } else {
-                parsed.push(Parsed {
-                    path: "iprange".into(),
-                    ranges: reading.ranges("iprange", &file.iprange),
-                    gateway: reading.address("gateway", &file.gateway),
-                    subnet_mask: reading
-                        .mask("subnetMask", &file.subnet_mask)
-                        .unwrap_or(DEFAULT_MASK),
-                });
-            }
-        } else if !file.iprange.trim().is_empty() {
-            reading.warn("iprange", "is not used because there are [[networks]]");
-        }
-        for (index, network) in file.networks.iter().enumerate() {
-            let at = |field: &str| format!("networks[{index}].{field}");
-            for (field, value) in [
-                ("iprange", &network.iprange),
-                ("gateway", &network.gateway),
-                ("subnetMask", &network.subnet_mask),
-            ] {
-                if value.trim().is_empty() {
-                    reading.problem(&at(field), "is mandatory");
-                }
-            }
-            parsed.push(Parsed {
-                path: at("iprange"),
-                ranges: reading.ranges(&at("iprange"), &network.iprange),
-                gateway: reading.address(&at("gateway"), &network.gateway),
-                subnet_mask: reading
-                    .mask(&at("subnetMask"), &network.subnet_mask)
-                    .unwrap_or(DEFAULT_MASK),
-            });
-        }
-        reading.into_plan(&parsed, dns)
+    /// Joins the networks in their order and reports every problem at once. A name server's address is never given.
+    pub fn new(networks: &[AddressRanges], dns: Option<Ipv4Addr>) -> Result<Self, Vec<Problem>> {
+        Joining::default().into_plan(networks, dns)
+    }
+
+    /// The addresses of one range, whose guests are told of no gateway and no name server.
+    pub fn of_range(range: Ipv4Net) -> Result<Self, Vec<Problem>> {
+        let at = range.to_string();
+        let ranges = vec![range.trunc()];
+        Self::new(
+            &[AddressRanges { at, ranges, gateway: None, subnet_mask: range.netmask() }],
+            None,
+        )
+    }
+
+    /// With one more oddity that whoever read the configuration found.
+    #[must_use]
+    pub fn with_warning(mut self, warning: Problem) -> Self {
+        self.warnings.insert(0, warning);
+        self
     }
 
     /// How many addresses there are to give.
@@ -171,22 +135,13 @@ impl AddressPlan {
     }
 }
 
-/// One network, read but not yet joined with the others.
-#[derive(Debug)]
-struct Parsed {
-    path: String,
-    ranges: Vec<Ipv4Net>,
-    gateway: Option<Ipv4Addr>,
-    subnet_mask: Ipv4Addr,
-}
-
 #[derive(Debug, Default)]
-struct Reading {
+struct Joining {
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
 }
 
-impl Reading {
+impl Joining {
     fn problem(&mut self, path: &str, message: impl Into<String>) {
         self.problems.push(Problem { path: path.into(), message: message.into() });
     }
@@ -195,55 +150,16 @@ impl Reading {
         self.warnings.push(Problem { path: path.into(), message: message.into() });
     }
 
-    fn address(&mut self, path: &str, text: &str) -> Option<Ipv4Addr> {
-        let text = text.trim();
-        if text.is_empty() {
-            return None;
-        }
-        let parsed = text.parse().ok();
-        if parsed.is_none() {
-            self.problem(path, format!("{text:?} is not an IPv4 address"));
-        }
-        parsed
-    }
-
-    fn mask(&mut self, path: &str, text: &str) -> Option<Ipv4Addr> {
-        let mask = self.address(path, text)?;
-        if ipnet::ipv4_mask_to_prefix(mask).is_err() {
-            self.problem(path, format!("{mask} is not a subnet mask such as 255.255.255.0"));
-        }
-        Some(mask)
-    }
-
-    fn ranges(&mut self, path: &str, text: &str) -> Vec<Ipv4Net> {
-        let mut ranges = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            match part.parse::<Ipv4Net>() {
-                Ok(net) => ranges.push(net.trunc()),
-                Err(_) if part.parse::<Ipv4Addr>().is_ok() => {
-                    self.problem(path, format!("{part} has no prefix length; write {part}/32"));
-                }
-                Err(_) if part.parse::<ipnet::Ipv6Net>().is_ok() => {
-                    self.problem(path, format!("{part} is IPv6; only IPv4 ranges are given out"));
-                }
-                Err(_) => {
-                    self.problem(path, format!("{part:?} is not a range such as 10.0.0.0/24"));
-                }
-            }
-        }
-        ranges
-    }
-
     fn into_plan(
         mut self,
-        parsed: &[Parsed],
+        networks: &[AddressRanges],
         dns: Option<Ipv4Addr>,
     ) -> Result<AddressPlan, Vec<Problem>> {
         let mut blocked = Blocked::default();
         dns.into_iter()
-            .chain(parsed.iter().filter_map(|network| network.gateway))
+            .chain(networks.iter().filter_map(|network| network.gateway))
             .for_each(|address| blocked.add(address.to_bits(), address.to_bits()));
-        for network in parsed {
+        for network in networks {
             for range in &network.ranges {
                 blocked.add_ends(*range);
                 if let Ok(subnet) = Ipv4Net::with_netmask(range.addr(), network.subnet_mask) {
@@ -253,7 +169,7 @@ impl Reading {
             }
         }
         let mut plan = AddressPlan::default();
-        for network in parsed {
+        for network in networks {
             let shared = Arc::new(Network {
                 gateway: network.gateway,
                 subnet_mask: network.subnet_mask,
@@ -265,10 +181,7 @@ impl Reading {
                 let given = plan.segments.iter().any(|s| s.first <= last && first <= s.last);
                 if given {
                     repeats = true;
-                    self.warn(
-                        &network.path,
-                        format!("{range} has addresses that stand earlier too"),
-                    );
+                    self.warn(&network.at, format!("{range} has addresses that stand earlier too"));
                 }
                 for (first, last) in blocked.gaps(first, last) {
                     let network = Arc::clone(&shared);
@@ -278,7 +191,7 @@ impl Reading {
                 blocked.add(first, last);
             }
             if plan.total == before && !network.ranges.is_empty() && !repeats {
-                self.problem(&network.path, "holds no address that can be given to a VM");
+                self.problem(&network.at, "holds no address that can be given to a VM");
             }
         }
         if !self.problems.is_empty() {
@@ -294,7 +207,7 @@ impl Reading {
     fn block_subnets(
         &mut self,
         blocked: &mut Blocked,
-        network: &Parsed,
+        network: &AddressRanges,
         range: Ipv4Net,
         subnet: Ipv4Net,
     ) {
@@ -305,23 +218,23 @@ impl Reading {
         }
         if mask - prefix > MAX_SUBNET_BITS {
             self.problem(
-                &network.path,
+                &network.at,
                 format!("{range} is far wider than its subnet mask {}", network.subnet_mask),
             );
             return;
         }
         self.warn(
-            &network.path,
+            &network.at,
             format!("{range} is wider than its subnet mask {}", network.subnet_mask),
         );
         range.subnets(mask).into_iter().flatten().for_each(|subnet| blocked.add_ends(subnet));
     }
 
-    fn check_gateway(&mut self, network: &Parsed, subnet: Ipv4Net) {
+    fn check_gateway(&mut self, network: &AddressRanges, subnet: Ipv4Net) {
         if let Some(gateway) = network.gateway.filter(|gateway| !subnet.contains(gateway)) {
             let message = format!("the gateway {gateway} is outside of {}", subnet.trunc());
             if !self.warnings.iter().any(|known| known.message == message) {
-                self.warn(&network.path, message);
+                self.warn(&network.at, message);
             }
         }
     }

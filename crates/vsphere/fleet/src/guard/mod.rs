@@ -1,8 +1,9 @@
 //! Deleting is guarded: better a VM too many for a while than one too few.
 //!
-//! A candidate is deleted when it is ours, both sides' views are whole and fresh, it was seen on two pairs of views, its grace
+//! What we infer is deleted when it is ours, both sides' views are whole and fresh, it was seen on two pairs of views, its grace
 //! is over, and the budget of the minute and the share of the fleet allow it. A read that was empty, cut short, stale or
-//! failed does not count as a sighting, so it can never be the reason for a deletion.
+//! failed does not count as a sighting, so it can never be the reason for a deletion. What a person asked for is deleted when it is ours
+//! and the budget of the minute allows it, also while deletion is frozen.
 
 mod rules;
 mod verdict;
@@ -25,6 +26,9 @@ pub use self::verdict::{Candidate, Evidence, Freeze, Outcome, Resume, Sighting, 
 const MINUTE: Duration = Duration::from_mins(1);
 const SIGHTINGS: u32 = 2;
 
+/// For so long a deletion that was asked for may be tried again without counting again.
+const ASKED_ONCE: Duration = Duration::from_hours(1);
+
 /// Decides which VMs may be deleted. Does no I/O.
 #[derive(Debug)]
 pub struct Guard {
@@ -32,6 +36,8 @@ pub struct Guard {
     rules: GuardRules,
     sightings: BTreeMap<VmId, Sighting>,
     granted: BTreeSet<VmId>,
+    /// The same for what persons asked for, which is not always among all candidates.
+    granted_asked: BTreeMap<VmId, Timestamp>,
     /// When and on what basis, for the last minute.
     recent: VecDeque<(Timestamp, Basis)>,
     frozen: Option<Freeze>,
@@ -55,6 +61,7 @@ impl Guard {
             rules,
             sightings: BTreeMap::new(),
             granted: BTreeSet::new(),
+            granted_asked: BTreeMap::new(),
             recent: VecDeque::new(),
             frozen: None,
             approved: BTreeSet::new(),
@@ -91,6 +98,41 @@ impl Guard {
         Some(freeze)
     }
 
+    /// The verdict on one VM whose deletion a person asked for, at any time and beside [`consider`](Self::consider). Said again for the same
+    /// VM it counts once.
+    pub fn asked(&mut self, candidate: &Candidate, now: Timestamp) -> Verdict {
+        self.forget_minute(now);
+        let own = candidate.owner.as_ref() == Some(&self.owner);
+        let mut gates = vec![Gate::plain("own", own)];
+        let mut outcome = if own { Outcome::Delete } else { Outcome::Refused };
+        self.granted_asked.retain(|_, at| elapsed(*at, now) < ASKED_ONCE);
+        if own && !self.granted_asked.contains_key(&candidate.vm) {
+            let (gate, until) = self.weigh_budget(Basis::Asked);
+            if gate.passed {
+                self.recent.push_back((now, Basis::Asked));
+                self.granted_asked.insert(candidate.vm.clone(), now);
+            } else {
+                outcome = Outcome::Wait { until };
+            }
+            gates.push(gate);
+        }
+        Verdict::new(candidate, Basis::Asked, outcome, gates)
+    }
+
+    /// What of the minute's budget is spent, and when some of it is free again.
+    fn weigh_budget(&self, basis: Basis) -> (Gate, Option<Timestamp>) {
+        let budget = self.rules.of(basis).per_minute.into();
+        let gate = Gate::measured("budget", 1, self.spent(basis), Limit::At(budget));
+        let first = self.recent.iter().find(|(_, other)| *other == basis);
+        (gate, first.map(|(at, _)| later(*at, MINUTE)))
+    }
+
+    fn forget_minute(&mut self, now: Timestamp) {
+        while self.recent.front().is_some_and(|(at, _)| elapsed(*at, now) >= MINUTE) {
+            self.recent.pop_front();
+        }
+    }
+
     /// One verdict for each candidate, in their order. `candidates` are all there are: one that is not among them any more is
     /// no candidate any more.
     pub fn consider(
@@ -100,15 +142,13 @@ impl Guard {
         now: Timestamp,
     ) -> Vec<Verdict> {
         self.mind_the_gap(now);
-        while self.recent.front().is_some_and(|(at, _)| elapsed(*at, now) >= MINUTE) {
-            self.recent.pop_front();
-        }
+        self.forget_minute(now);
         let views = self.check_views(evidence, now);
         if views.inventory.is_ok() && views.demand.is_ok() {
             self.forget_others(candidates);
         }
         let mut verdicts: Vec<Verdict> =
-            candidates.iter().map(|candidate| self.look_at(candidate, &views, now)).collect();
+            candidates.iter().map(|candidate| self.look(candidate, &views, now)).collect();
         self.spend(&mut verdicts, evidence.own_vms, now);
         verdicts
     }
@@ -140,6 +180,15 @@ impl Guard {
         self.sightings.retain(|vm, seen| still.get(vm) == Some(&seen.basis));
         self.granted.retain(|vm| still.contains_key(vm));
         self.approved.retain(|vm| still.contains_key(vm));
+    }
+
+    fn look(&mut self, candidate: &Candidate, views: &Views, now: Timestamp) -> Verdict {
+        match candidate.basis {
+            Basis::Asked => self.asked(candidate, now),
+            Basis::Marked | Basis::Finished | Basis::Expired | Basis::Absent => {
+                self.look_at(candidate, views, now)
+            }
+        }
     }
 
     /// Everything but the budgets: `Delete` means that it may, as far as it alone is concerned.
@@ -174,14 +223,7 @@ impl Guard {
             }
             _ => Outcome::Refused,
         };
-        Verdict {
-            vm: candidate.vm.clone(),
-            name: Arc::clone(&candidate.name),
-            basis: candidate.basis,
-            why: candidate.why.clone(),
-            outcome,
-            gates,
-        }
+        Verdict::new(candidate, candidate.basis, outcome, gates)
     }
 
     fn see(
@@ -209,13 +251,16 @@ impl Guard {
 
     fn spend(&mut self, verdicts: &mut [Verdict], own_vms: usize, now: Timestamp) {
         if self.frozen.is_none() {
-            self.frozen =
-                Basis::ALL.into_iter().find_map(|basis| self.excess(basis, verdicts, own_vms, now));
+            self.frozen = Basis::INFERRED
+                .into_iter()
+                .find_map(|basis| self.excess(basis, verdicts, own_vms, now));
             if let Some(freeze) = &self.frozen {
                 tracing::error!("{freeze}");
             }
         }
-        for verdict in verdicts.iter_mut().filter(|verdict| verdict.is_delete()) {
+        let inferred =
+            |verdict: &&mut Verdict| verdict.is_delete() && verdict.basis != Basis::Asked;
+        for verdict in verdicts.iter_mut().filter(inferred) {
             if self.granted.contains(&verdict.vm) {
                 continue;
             }
@@ -225,14 +270,10 @@ impl Guard {
                 continue;
             }
             if !self.approved.remove(&verdict.vm) {
-                let budget = self.rules.of(verdict.basis).per_minute.into();
-                let spent = self.spent(verdict.basis);
-                let gate = Gate::measured("budget", 1, spent, Limit::At(budget));
+                let (gate, until) = self.weigh_budget(verdict.basis);
                 let fits = gate.passed;
                 verdict.gates.push(gate);
                 if !fits {
-                    let first = self.recent.iter().find(|(_, basis)| *basis == verdict.basis);
-                    let until = first.map(|(at, _)| later(*at, MINUTE));
                     verdict.outcome = Outcome::Wait { until };
                     continue;
                 }

@@ -6,6 +6,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
+    /// A person deleted what it was for. Needs no second look; only that it is ours.
+    Asked,
     /// The VM's own annotation says that we gave it up.
     Marked,
     /// It has done its work and stopped by itself.
@@ -17,10 +19,15 @@ pub enum Basis {
 }
 
 impl Basis {
-    pub const ALL: [Self; 4] = [Self::Marked, Self::Finished, Self::Expired, Self::Absent];
+    pub const ALL: [Self; 5] =
+        [Self::Asked, Self::Marked, Self::Finished, Self::Expired, Self::Absent];
+
+    /// Those that rest on what we make of views, and not on a person's word.
+    pub const INFERRED: [Self; 4] = [Self::Marked, Self::Finished, Self::Expired, Self::Absent];
 
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Asked => "asked",
             Self::Marked => "marked",
             Self::Finished => "finished",
             Self::Expired => "expired",
@@ -36,6 +43,8 @@ pub struct GuardRules {
     pub max_age: Duration,
     /// After a longer time without a look, what was seen before it counts for nothing: the process slept or a clock moved.
     pub max_gap: Duration,
+    /// Its grace is not waited for.
+    pub asked: BasisRules,
     pub marked: BasisRules,
     pub finished: BasisRules,
     pub expired: BasisRules,
@@ -77,6 +86,7 @@ impl Share {
 impl GuardRules {
     pub fn of(&self, basis: Basis) -> BasisRules {
         match basis {
+            Basis::Asked => self.asked,
             Basis::Marked => self.marked,
             Basis::Finished => self.finished,
             Basis::Expired => self.expired,
@@ -95,6 +105,7 @@ impl Default for GuardRules {
             // The stream is heard from every minute; three lets one answer fail.
             max_age: Duration::from_mins(3),
             max_gap: Duration::from_mins(15),
+            asked: own_word,
             marked: own_word,
             finished: own_word,
             expired: BasisRules {

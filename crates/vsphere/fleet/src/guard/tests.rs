@@ -350,3 +350,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_person_asked_for_needs_ownership_and_budget_and_no_second_look() {
+    let rules = GuardRules {
+        asked: BasisRules { per_minute: 2, ..GuardRules::default().asked },
+        ..GuardRules::default()
+    };
+    let mut guard = Guard::new("hv1", rules);
+    let now = Timestamp::UNIX_EPOCH;
+    let asked = candidates(3, Basis::Asked);
+    assert!(guard.asked(&asked[0], now).is_delete());
+    assert!(guard.asked(&asked[0], now).is_delete(), "counts once");
+    assert!(guard.asked(&asked[1], now).is_delete());
+    let third = guard.asked(&asked[2], now);
+    assert_eq!(third.outcome, Outcome::Wait { until: Some(later(now, MINUTE)) });
+    assert_eq!(third.bound_by().unwrap().name, "budget");
+    assert!(guard.asked(&asked[2], later(now, MINUTE)).is_delete());
+    let foreign = Candidate { owner: Some("somebody".into()), ..asked[0].clone() };
+    let foreign = guard.asked(&foreign, now);
+    assert_eq!((foreign.outcome, foreign.bound_by().unwrap().name), (Outcome::Refused, "own"));
+}

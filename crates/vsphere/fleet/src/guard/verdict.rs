@@ -14,7 +14,7 @@ use crate::{Freshness, Gate, VmId};
 pub struct Candidate {
     pub vm: VmId,
     pub name: Arc<str>,
-    /// Whose it is by its own annotation, as the mirror has it.
+    /// Whose it is by its claim, as the mirror has it.
     pub owner: Option<Arc<str>>,
     pub basis: Basis,
     /// In a few words, for people.
@@ -26,7 +26,7 @@ pub struct Candidate {
 pub struct Evidence<'a> {
     /// The mirror.
     pub inventory: &'a Freshness,
-    /// The side that wants VMs: the CI server's workers, the cluster's objects.
+    /// The side that wants VMs: what a server or a cluster wants.
     pub demand: &'a Freshness,
     /// How many VMs are ours in all.
     pub own_vms: usize,
@@ -58,6 +58,22 @@ pub enum Outcome {
 }
 
 impl Verdict {
+    pub(super) fn new(
+        candidate: &Candidate,
+        basis: Basis,
+        outcome: Outcome,
+        gates: Vec<Gate>,
+    ) -> Self {
+        Self {
+            vm: candidate.vm.clone(),
+            name: Arc::clone(&candidate.name),
+            basis,
+            why: candidate.why.clone(),
+            outcome,
+            gates,
+        }
+    }
+
     pub fn is_delete(&self) -> bool {
         self.outcome == Outcome::Delete
     }

@@ -5,28 +5,66 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{Gate, Outcome, Refusal, Verdict, VmId};
+use crate::{DoorName, Gate, Outcome, Refusal, RequestId, Verdict, VmId};
 
 /// What a decision is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", content = "id")]
+#[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Subject {
-    /// A job, or another request for a machine.
-    Request(Arc<str>),
-    Vm(VmId),
-    /// A warm pool, a template, a model: what machines are kept ready of.
-    Pool(Arc<str>),
-    /// The service itself, when a person steers it.
-    Service(Arc<str>),
+    /// A request for a machine.
+    Request(RequestId),
+    Vm {
+        id: VmId,
+    },
+    /// A warm pool, a template, a model: what a door keeps machines ready of.
+    Pool {
+        door: DoorName,
+        id: Arc<str>,
+    },
+    /// The door itself, when a person steers it.
+    Service {
+        door: DoorName,
+        id: Arc<str>,
+    },
+}
+
+impl Subject {
+    pub fn vm(id: &VmId) -> Self {
+        Self::Vm { id: id.clone() }
+    }
+
+    /// `None` for a VM: it is what it is, whoever decides about it.
+    pub fn door(&self) -> Option<DoorName> {
+        match self {
+            Self::Request(request) => Some(request.door),
+            Self::Vm { .. } => None,
+            Self::Pool { door, .. } | Self::Service { door, .. } => Some(*door),
+        }
+    }
+}
+
+impl DoorName {
+    /// A request of this door, as what a decision is about.
+    pub fn about_request(self, id: impl Into<Arc<str>>) -> Subject {
+        Subject::Request(self.request(id))
+    }
+
+    pub fn about_pool(self, id: impl Into<Arc<str>>) -> Subject {
+        Subject::Pool { door: self, id: id.into() }
+    }
+
+    pub fn about_service(self, id: impl Into<Arc<str>>) -> Subject {
+        Subject::Service { door: self, id: id.into() }
+    }
 }
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Request(id) => write!(f, "request {id}"),
-            Self::Vm(id) => write!(f, "VM {id}"),
-            Self::Pool(name) => write!(f, "pool {name}"),
-            Self::Service(name) => write!(f, "service {name}"),
+            Self::Request(request) => write!(f, "{} request {}", request.door, request.id),
+            Self::Vm { id } => write!(f, "VM {id}"),
+            Self::Pool { door, id } => write!(f, "{door} pool {id}"),
+            Self::Service { door, id } => write!(f, "{door} service {id}"),
         }
     }
 }
@@ -189,14 +227,10 @@ impl Draft {
 /// A request that got nothing this time.
 impl From<&Refusal> for Draft {
     fn from(refusal: &Refusal) -> Self {
-        let next_free = refusal.forecast.and_then(|forecast| forecast.next_free);
-        Self::new(
-            Subject::Request(Arc::clone(&refusal.request)),
-            Decided::Deferred,
-            refusal.to_string(),
-        )
-        .gates(refusal.gates.clone())
-        .next_look(next_free.map_or(NextLook::OnChange, NextLook::At))
+        let next_free = refusal.forecast.as_ref().and_then(|forecast| forecast.next_free);
+        Self::new(Subject::Request(refusal.request.clone()), Decided::Deferred, refusal.to_string())
+            .gates(refusal.gates.clone())
+            .next_look(next_free.map_or(NextLook::OnChange, NextLook::At))
     }
 }
 
@@ -213,7 +247,7 @@ impl From<&Verdict> for Draft {
             Some(gate) => format!("{} ({gate})", verdict.why).into(),
             None => verdict.why.clone(),
         };
-        Self::new(Subject::Vm(verdict.vm.clone()), decided, reason)
+        Self::new(Subject::vm(&verdict.vm), decided, reason)
             .gates(verdict.gates.clone())
             .next_look(next_look)
             .vm(&verdict.vm)

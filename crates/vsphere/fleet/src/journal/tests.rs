@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::time::later;
-use crate::{Gate, Limit, VmId};
+use crate::{DoorName, Gate, Limit, VmId};
 
 fn at(secs: u64) -> Timestamp {
     later(Timestamp::UNIX_EPOCH, Duration::from_secs(secs))
 }
 
 fn job(id: &str) -> Subject {
-    Subject::Request(id.into())
+    DoorName::new("lab").about_request(id)
 }
 
 fn deferred(id: &str, have: u64) -> Draft {
@@ -30,14 +30,14 @@ fn a_decision_says_what_bound_it_and_when_it_is_looked_at_again() {
     assert_eq!(decision.bound_by, Some("workers"));
     assert_eq!(
         decision.to_string(),
-        "request j1 deferred: workers: 10 of 10 (next look at 1970-01-01T00:00:20Z)"
+        "lab request j1 deferred: workers: 10 of 10 (next look at 1970-01-01T00:00:20Z)"
     );
     assert_eq!(
         serde_json::to_value(&*decision).unwrap(),
         serde_json::json!({
             "seq": 1,
             "at": "1970-01-01T00:00:00Z",
-            "subject": {"kind": "request", "id": "j1"},
+            "subject": {"kind": "request", "door": "lab", "id": "j1"},
             "verdict": "deferred",
             "reason": "workers: 10 of 10",
             "gates": [
@@ -57,13 +57,13 @@ fn a_decision_says_what_bound_it_and_when_it_is_looked_at_again() {
 fn refusals_and_the_guards_verdicts_are_decisions() {
     let journal = Journal::default();
     let refusal = crate::Refusal {
-        request: "j1".into(),
+        request: DoorName::new("lab").request("j1"),
         gates: vec![Gate::measured("cpus", 8, 60, Limit::At(64))],
         bound_by: crate::LedgerGate::Cpus,
         forecast: None,
     };
     let decision = journal.record(Draft::from(&refusal), at(0));
-    assert_eq!(decision.to_string(), "request j1 deferred: cpus: needs 8, 60 of 64 taken");
+    assert_eq!(decision.to_string(), "lab request j1 deferred: cpus: needs 8, 60 of 64 taken");
     assert_eq!((decision.bound_by, decision.next_look), (Some("cpus"), NextLook::OnChange));
 
     let verdict = |outcome, gates| crate::Verdict {

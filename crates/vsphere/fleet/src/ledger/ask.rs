@@ -1,18 +1,18 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::Amounts;
+use super::{Amounts, Quota};
 use crate::address::Network;
-use crate::{Forecast, Gate, PoolId, VmId};
+use crate::{Forecast, Gate, PoolId, RequestId, VmId};
 
 /// What one request wants, all of it or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// The job, or whatever else may have one machine and no second one.
-    pub request: Arc<str>,
+    /// What may have one machine and no second one. Its door's limits and addresses are the ones that count.
+    pub request: RequestId,
     /// What the VM will be called, by which it is recognised when it appears.
     pub name: Option<Arc<str>>,
     pub amounts: Amounts,
@@ -47,29 +47,25 @@ pub struct AddressGrant {
     pub network: Arc<Network>,
 }
 
-/// What a VM takes, as whoever counts it sees it.
+/// What a VM takes, as the door that counts it sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holding {
-    /// Whether it is ours. Only such a VM is taken for the one that a reservation waits for.
+    /// Whether it is this door's. Only such a VM is taken for the one that a reservation waits for.
     pub own: bool,
-    /// The request that it serves.
+    /// The request that it serves, by the door's own id.
     pub request: Option<Arc<str>>,
     /// Nothing for a VM that is not counted: a stranger's, one that is off.
     pub amounts: Amounts,
-    /// Counts for strangers too.
-    pub addresses: Vec<IpAddr>,
     /// When it will be gone at the latest, if that is known.
     pub ends: Option<Timestamp>,
 }
 
 /// Everything that an [`Ask`] is weighed against, in the order in which the first failure is the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LedgerGate {
     Request,
-    Workers,
-    Pending,
-    Registering,
+    /// One of the quotas that the door declared.
+    Quota(Quota),
     PoolCpu,
     PoolMemory,
     Cpus,
@@ -81,11 +77,9 @@ pub enum LedgerGate {
 }
 
 impl LedgerGate {
-    pub const ALL: [Self; 12] = [
+    /// Those that every door has. Quotas come after the request, in the order in which their door declared them.
+    pub const COMMON: [Self; 9] = [
         Self::Request,
-        Self::Workers,
-        Self::Pending,
-        Self::Registering,
         Self::PoolCpu,
         Self::PoolMemory,
         Self::Cpus,
@@ -99,9 +93,7 @@ impl LedgerGate {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Request => "request",
-            Self::Workers => "workers",
-            Self::Pending => "pending",
-            Self::Registering => "registering",
+            Self::Quota(quota) => quota.name,
             Self::PoolCpu => "pool-cpu",
             Self::PoolMemory => "pool-memory",
             Self::Cpus => "cpus",
@@ -114,18 +106,24 @@ impl LedgerGate {
     }
 }
 
+impl Serialize for LedgerGate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// Why nothing was reserved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
 #[error("{}", self.words())]
 pub struct Refusal {
-    pub request: Arc<str>,
+    pub request: RequestId,
     /// All of them, also those that passed.
     pub gates: Vec<Gate>,
     /// The first that did not.
     pub bound_by: LedgerGate,
     /// When the addresses are the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub forecast: Option<Forecast>,
+    pub forecast: Option<Box<Forecast>>,
 }
 
 impl Refusal {

@@ -1,4 +1,4 @@
-//! What is promised and what is seen, and their sum without counting anything twice.
+//! What a door was promised and what is seen of it, and their sum without counting anything twice.
 //!
 //! A reservation and the VM that it becomes are one machine. While both are known, the VM counts for what it takes and the
 //! reservation for what the VM does not take yet, each amount by itself; so the sum does not move when a promise turns
@@ -107,12 +107,12 @@ impl Book {
         }
     }
 
-    pub(super) fn taken_by_vms(&self) -> Amounts {
-        self.taken_by_vms
+    pub(super) fn taken_by_vms(&self) -> &Amounts {
+        &self.taken_by_vms
     }
 
-    pub(super) fn promised(&self) -> Amounts {
-        self.promised
+    pub(super) fn promised(&self) -> &Amounts {
+        &self.promised
     }
 
     pub(super) fn reservations(&self) -> usize {
@@ -137,9 +137,8 @@ impl Book {
     /// The room of a pool and what of it is spoken for.
     pub(super) fn pool(&self, id: &PoolId) -> (Option<PoolRoom>, Amounts) {
         self.pools.get(id).map_or((None, Amounts::default()), |pool| {
-            let fresh =
-                pool.fresh.iter().fold(Amounts::default(), |sum, (_, each)| sum.plus(*each));
-            (pool.room, pool.promised.plus(fresh))
+            let fresh = pool.fresh.iter().fold(Amounts::default(), |sum, (_, each)| sum.plus(each));
+            (pool.room, pool.promised.plus(&fresh))
         })
     }
 
@@ -157,8 +156,8 @@ impl Book {
 
     pub(super) fn see(&mut self, vm: &VmId, name: &str, holding: Holding, now: Timestamp) {
         let before = self.seen.remove(vm).unwrap_or_default();
-        self.taken_by_vms = self.taken_by_vms.beyond(before.amounts).plus(holding.amounts);
-        self.addresses.see(vm, &before.addresses, &holding.addresses, holding.ends, now);
+        self.taken_by_vms = self.taken_by_vms.beyond(&before.amounts).plus(&holding.amounts);
+        self.addresses.expect_end(vm, holding.ends);
         if before.request != holding.request {
             self.stop_serving(before.request.as_ref());
             if let Some(request) = &holding.request {
@@ -178,8 +177,8 @@ impl Book {
 
     pub(super) fn vanish(&mut self, vm: &VmId, now: Timestamp) {
         let Some(gone) = self.seen.remove(vm) else { return };
-        self.taken_by_vms = self.taken_by_vms.beyond(gone.amounts);
-        self.addresses.vanish(vm, &gone.addresses, now);
+        self.taken_by_vms = self.taken_by_vms.beyond(&gone.amounts);
+        self.addresses.expect_end(vm, None);
         self.stop_serving(gone.request.as_ref());
         if let Some(id) = self.by_vm.get(vm).copied() {
             match self.entries[&id].stage {
@@ -225,19 +224,19 @@ impl Book {
     fn cover(&mut self, id: ReservationId, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let holding = entry.vm.as_ref().and_then(|vm| self.seen.get(vm));
-        let taken = holding.map(|holding| holding.amounts).unwrap_or_default();
-        let uncovered = entry.amounts.beyond(taken);
-        let covered = entry.uncovered.beyond(uncovered);
-        self.promised = self.promised.beyond(entry.uncovered).plus(uncovered);
+        let taken = holding.map(|holding| holding.amounts.clone()).unwrap_or_default();
+        let uncovered = entry.amounts.beyond(&taken);
+        let covered = entry.uncovered.beyond(&uncovered);
+        self.promised = self.promised.beyond(&entry.uncovered).plus(&uncovered);
         if let Some(pool) = &entry.pool {
             let pool = self.pools.entry(pool.clone()).or_default();
-            pool.promised = pool.promised.beyond(entry.uncovered).plus(uncovered);
+            pool.promised = pool.promised.beyond(&entry.uncovered).plus(&uncovered);
             if covered.cpus > 0 || covered.memory_mb > 0 {
                 pool.fresh.push((later(now, POOL_LAG), covered));
             }
         }
         entry.uncovered = uncovered;
-        entry.stood |= holding.is_some() && taken.stands_for(entry.amounts);
+        entry.stood |= holding.is_some() && taken.stands_for(&entry.amounts);
         if entry.stood && matches!(entry.stage, Stage::Tail { .. }) {
             self.remove(id);
         }
@@ -245,9 +244,9 @@ impl Book {
 
     fn remove(&mut self, id: ReservationId) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        self.promised = self.promised.beyond(entry.uncovered);
+        self.promised = self.promised.beyond(&entry.uncovered);
         if let Some(pool) = entry.pool.as_ref().and_then(|pool| self.pools.get_mut(pool)) {
-            pool.promised = pool.promised.beyond(entry.uncovered);
+            pool.promised = pool.promised.beyond(&entry.uncovered);
         }
         if let Some(address) = entry.address {
             self.addresses.unpromise(address);

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
+use super::Quota;
 use crate::Limit;
 
-/// What may be taken in total.
+/// What a door may take in total.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Limits {
-    pub workers: Limit,
-    pub pending: Limit,
-    pub registering: Limit,
+    /// What the door counts, in the order in which it is weighed.
+    pub quotas: Vec<(Quota, Limit)>,
     pub cpus: Limit,
     pub memory_mb: Limit,
     /// Room that larger machines leave for small ones. Only bites where CPU or memory have a limit of their own.
@@ -15,6 +15,21 @@ pub struct Limits {
     /// How much of a resource pool's MHz one CPU takes. Unset, a pool only has to have any CPU left: MHz do not say how many
     /// virtual CPUs they can carry.
     pub mhz_per_cpu: Option<u64>,
+}
+
+impl Limits {
+    /// And so much of a quota. The first that is declared is weighed first.
+    #[must_use]
+    pub fn quota(mut self, quota: Quota, limit: Limit) -> Self {
+        self.quotas.retain(|(other, _)| *other != quota);
+        self.quotas.push((quota, limit));
+        self
+    }
+
+    pub fn of(&self, quota: Quota) -> Limit {
+        let declared = self.quotas.iter().find(|(other, _)| *other == quota);
+        declared.map_or(Limit::Unlimited, |(_, limit)| *limit)
+    }
 }
 
 /// Room for `count` machines of the smallest size. It is kept free by every machine that is larger, in CPU and in memory
@@ -28,7 +43,7 @@ pub struct Reserve {
 
 /// How long things that nobody holds any more are still counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holds {
+pub struct LedgerTimes {
     /// A promise of which a VM may yet appear: its holder went away after the request was sent, or said it became a VM that
     /// nobody has seen.
     pub safety: Duration,
@@ -37,7 +52,7 @@ pub struct Holds {
     pub quarantine: Duration,
 }
 
-impl Default for Holds {
+impl Default for LedgerTimes {
     fn default() -> Self {
         Self { safety: Duration::from_mins(5), quarantine: Duration::from_mins(2) }
     }

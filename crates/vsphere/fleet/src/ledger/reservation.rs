@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::{AddressGrant, Amounts};
-use crate::{Gate, VmId};
+use crate::{DoorName, Gate, RequestId, VmId};
 
 /// A promise of everything that one machine takes. Dropping it gives everything back.
 ///
@@ -16,7 +17,7 @@ use crate::{Gate, VmId};
 #[must_use = "dropping a reservation gives it back"]
 pub struct Reservation {
     id: ReservationId,
-    request: Arc<str>,
+    request: RequestId,
     amounts: Amounts,
     spare: Option<VmId>,
     address: Option<AddressGrant>,
@@ -26,13 +27,17 @@ pub struct Reservation {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ReservationId(pub(super) u64);
+pub(super) struct ReservationId {
+    pub(super) door: DoorName,
+    pub(super) number: u64,
+}
 
 /// What holders tell the ledger. They do not share it: the ledger has one owner, who reads this before every decision.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     notes: Mutex<Vec<(ReservationId, Note)>>,
-    news: Arc<Notify>,
+    /// In the order of their names, so that a run can be repeated.
+    news: Mutex<BTreeMap<DoorName, Arc<Notify>>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -47,22 +52,25 @@ pub(super) enum Note {
 impl Outbox {
     fn put(&self, id: ReservationId, note: Note) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push((id, note));
-        self.news.notify_one();
+        for news in self.news.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            news.notify_one();
+        }
     }
 
     pub(super) fn drain(&self) -> Vec<(ReservationId, Note)> {
         take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn news(&self) -> Arc<Notify> {
-        Arc::clone(&self.news)
+    pub(super) fn news(&self, door: DoorName) -> Arc<Notify> {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(news.entry(door).or_default())
     }
 }
 
 impl Reservation {
     pub(super) fn new(
         id: ReservationId,
-        request: Arc<str>,
+        request: RequestId,
         amounts: Amounts,
         spare: Option<VmId>,
         address: Option<AddressGrant>,
@@ -72,12 +80,12 @@ impl Reservation {
         Self { id, request, amounts, spare, address, gates, outbox, ended: false }
     }
 
-    pub fn request(&self) -> &Arc<str> {
+    pub fn request(&self) -> &RequestId {
         &self.request
     }
 
-    pub fn amounts(&self) -> Amounts {
-        self.amounts
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
     }
 
     /// The spare that this request alone may claim.

@@ -1,7 +1,7 @@
 //! One request against every gate.
 
 use super::book::Book;
-use super::{AddressNeed, Ask, LedgerGate, Limits, Machine};
+use super::{AddressNeed, Amounts, Ask, LedgerGate, Limits, Machine};
 use crate::{Gate, Limit, VmId};
 
 /// How a request came out, and what it would get.
@@ -23,20 +23,21 @@ impl Weighed {
     }
 }
 
-pub(super) fn weigh(ask: &Ask, book: &Book, limits: &Limits) -> Weighed {
+/// `elsewhere` is what the other doors were promised of the resource pool.
+pub(super) fn weigh(ask: &Ask, book: &Book, limits: &Limits, elsewhere: &Amounts) -> Weighed {
     let mut weighed = Weighed {
-        gates: Vec::with_capacity(LedgerGate::ALL.len()),
+        gates: Vec::with_capacity(LedgerGate::COMMON.len() + limits.quotas.len()),
         bound_by: None,
         spare: None,
         needs_address: false,
     };
-    let need = ask.amounts;
+    let need = &ask.amounts;
     let have = book.taken_by_vms().plus(book.promised());
-    weighed.gate(LedgerGate::Request, 1, book.machines_of(&ask.request), Limit::At(1));
-    weighed.gate(LedgerGate::Workers, need.workers, have.workers, limits.workers);
-    weighed.gate(LedgerGate::Pending, need.pending, have.pending, limits.pending);
-    weighed.gate(LedgerGate::Registering, need.registering, have.registering, limits.registering);
-    weigh_pool(&mut weighed, ask, book, limits);
+    weighed.gate(LedgerGate::Request, 1, book.machines_of(&ask.request.id), Limit::At(1));
+    for (quota, limit) in &limits.quotas {
+        weighed.gate(LedgerGate::Quota(*quota), need.of(*quota), have.of(*quota), *limit);
+    }
+    weigh_pool(&mut weighed, ask, book, limits, elsewhere);
     weighed.gate(LedgerGate::Cpus, need.cpus, have.cpus, limits.cpus);
     weighed.gate(LedgerGate::Memory, need.memory_mb, have.memory_mb, limits.memory_mb);
     if let Some(reserve) = limits.reserve.filter(|reserve| reserve.count > 0) {
@@ -67,9 +68,10 @@ pub(super) fn weigh(ask: &Ask, book: &Book, limits: &Limits) -> Weighed {
     weighed
 }
 
-fn weigh_pool(weighed: &mut Weighed, ask: &Ask, book: &Book, limits: &Limits) {
+fn weigh_pool(weighed: &mut Weighed, ask: &Ask, book: &Book, limits: &Limits, elsewhere: &Amounts) {
     let Some(pool) = &ask.pool else { return };
     let (room, promised) = book.pool(pool);
+    let promised = promised.plus(elsewhere);
     let limit = |room: Option<u64>| room.map_or(Limit::Unknown, Limit::At);
     let mhz = limit(room.map(|room| room.cpu_mhz));
     match limits.mhz_per_cpu {

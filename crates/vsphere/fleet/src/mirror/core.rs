@@ -19,8 +19,8 @@ use super::paths::{BootFacts, BootNews, Reading, forget_boot};
 use super::tables::Tables;
 use super::vm::{Power, Vm};
 use super::waits::Waits;
-use super::wrote::{Believed, Wrote};
-use super::{ReadIdentity, StreamState};
+use super::wrote::Wrote;
+use super::{Recognise, StreamState};
 use crate::time::later;
 use crate::{Freshness, PoolId, VmId};
 
@@ -41,6 +41,9 @@ pub(super) struct Core {
     /// VMs that a first load has shown so far; what is not among them when it is complete is gone.
     loading: Option<BTreeSet<VmId>>,
     loaded: bool,
+    /// How many are followed, and in which of them each object is; the latter only if there are several.
+    containers: usize,
+    in_containers: BTreeMap<Arc<str>, BTreeSet<usize>>,
     pub(super) stream: StreamState,
     pub(super) generation: u64,
 }
@@ -54,9 +57,9 @@ enum Read {
 }
 
 impl Core {
-    pub(super) fn new(identities: Arc<dyn ReadIdentity>) -> Self {
+    pub(super) fn new(doors: Vec<Arc<dyn Recognise>>) -> Self {
         Self {
-            reading: Reading::new(identities),
+            reading: Reading::new(doors),
             tables: Tables::default(),
             waits: Waits::default(),
             known: BTreeMap::new(),
@@ -66,9 +69,15 @@ impl Core {
             reads: BTreeMap::new(),
             loading: None,
             loaded: false,
+            containers: 1,
+            in_containers: BTreeMap::new(),
             stream: StreamState::default(),
             generation: 0,
         }
+    }
+
+    pub(super) fn vm_paths(&self) -> Arc<[String]> {
+        self.reading.vm_paths()
     }
 
     pub(super) fn freshness(&self) -> Freshness {
@@ -81,7 +90,9 @@ impl Core {
     }
 
     /// A new stream begins: it says of everything that is there that it enters, but of nothing that it has left.
-    pub(super) fn begin_load(&mut self) {
+    pub(super) fn begin_load(&mut self, containers: usize) {
+        self.containers = containers;
+        self.in_containers.clear();
         self.loading = Some(BTreeSet::new());
         self.loaded = false;
         self.reads.clear();
@@ -89,12 +100,16 @@ impl Core {
 
     pub(super) fn apply(
         &mut self,
+        from: usize,
         updates: &[Update],
         synced: bool,
         resynced: bool,
         now: Timestamp,
     ) {
         for update in updates {
+            if self.containers > 1 && self.is_still_elsewhere(from, update) {
+                continue;
+            }
             match update.obj.kind {
                 MoType::VirtualMachine => {
                     self.apply_vm(&VmId::from(&update.obj), &update.change, now);
@@ -114,6 +129,21 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Whether an object has left one container and is still in another. Keeps count of where each is.
+    fn is_still_elsewhere(&mut self, from: usize, update: &Update) -> bool {
+        let is_in = self.in_containers.entry(update.obj.id.clone()).or_default();
+        if update.change != Change::Leave {
+            is_in.insert(from);
+            return false;
+        }
+        is_in.remove(&from);
+        let is_elsewhere = !is_in.is_empty();
+        if !is_elsewhere {
+            self.in_containers.remove(&update.obj.id);
+        }
+        is_elsewhere
     }
 
     fn apply_pool(&mut self, id: &PoolId, change: &Change) {
@@ -180,7 +210,7 @@ impl Core {
         let shown = match self.known.get_mut(id) {
             Some(known) => {
                 known.base = base;
-                known.shown(id)
+                known.shown(id, &self.reading)
             }
             None => base,
         };
@@ -236,7 +266,7 @@ impl Core {
         let ids: Vec<VmId> = self.known.keys().cloned().collect();
         for id in ids {
             let Some(known) = self.known.get_mut(&id) else { continue };
-            let next = known.answered();
+            let next = known.answered(&self.reading);
             let base = known.base.take();
             match next {
                 Next::Settled => drop(self.known.remove(&id)),
@@ -247,18 +277,13 @@ impl Core {
         }
     }
 
-    fn learn(
-        &mut self,
-        id: &VmId,
-        what: impl FnOnce(Option<What>, &Reading) -> What,
-        now: Timestamp,
-    ) {
+    fn learn(&mut self, id: &VmId, what: impl FnOnce(Option<What>) -> What, now: Timestamp) {
         self.outdate_read(id);
         let (base, before) = match self.known.remove(id) {
             Some(known) => (known.base, Some(known.what)),
             None => (self.tables.vm(id).map(|vm| (**vm).clone()), None),
         };
-        let what = what(before, &self.reading);
+        let what = what(before);
         self.known.insert(id.clone(), Known::new(None, what));
         self.alarms.set(id, later(now, PATIENCE));
         self.show(id, base);
@@ -275,10 +300,10 @@ impl Core {
         let moves_power = wrote.moves_power();
         self.learn(
             id,
-            |before, reading| {
+            |before| {
                 What::Is(match before {
-                    Some(What::Is(earlier)) => earlier.and_then(wrote, reading),
-                    Some(What::Gone) | None => Believed::new(wrote, reading),
+                    Some(What::Is(earlier)) => wrote.over(earlier),
+                    Some(What::Gone) | None => wrote,
                 })
             },
             now,
@@ -298,7 +323,7 @@ impl Core {
     pub(super) fn destroyed(&mut self, id: &VmId, now: Timestamp) {
         let is_unlisted = self.unlisted.contains(id);
         self.forget(id);
-        self.learn(id, |_, _| What::Gone, now);
+        self.learn(id, |_| What::Gone, now);
         // A stream that does not show it will not say that it leaves.
         if let Some(known) = self.known.get_mut(id).filter(|_| is_unlisted) {
             known.base = None;
@@ -381,7 +406,7 @@ impl Core {
 
     fn is_doubtful(&self, id: &VmId) -> bool {
         let on = self.tables.vm(id).is_some_and(|vm| vm.power == Power::On);
-        self.known.get(id).is_some_and(|known| !known.agrees())
+        self.known.get(id).is_some_and(|known| !known.agrees(&self.reading))
             || on && self.dropped.contains_key(id)
             || self.unlisted.contains(id)
     }

@@ -1,14 +1,19 @@
 //! Keeping the mirror up to date from a vCenter.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
 use jiff::Timestamp;
 use roost_vim::wire::MoRef;
 use roost_vim::{Batch, CallError, Observer, Properties, Remedy, StreamStatus, Subscription};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::Mirror;
-use super::paths::{VM_PATHS, watch_spec};
+use super::paths::watch_spec;
 use crate::VmId;
 use crate::time::elapsed;
 
@@ -35,24 +40,54 @@ impl From<&StreamStatus> for StreamState {
     }
 }
 
+impl StreamState {
+    /// Both at once: no better than the worse of the two.
+    fn and(self, other: Self) -> Self {
+        Self {
+            synced: self.synced && other.synced,
+            last_contact: self.last_contact.min(other.last_contact),
+            resyncs: self.resyncs + other.resyncs,
+            trouble: self.trouble.or(other.trouble),
+        }
+    }
+}
+
+/// The first of several that is ready, and which it was. The others are dropped.
+async fn first<F: Future>(several: impl Iterator<Item = F>) -> (usize, F::Output) {
+    let mut several: Vec<_> = several.map(Box::pin).collect();
+    poll_fn(|context| {
+        for (index, one) in several.iter_mut().enumerate() {
+            if let Poll::Ready(done) = one.as_mut().poll(context) {
+                return Poll::Ready((index, done));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
 impl Mirror {
-    /// Follows the VMs and resource pools below `container`, normally a datacenter, with one subscription, until the client is
-    /// shut down. Ends with an error if the subscription cannot be made. It may be called again after it has ended or was
+    /// Follows the VMs and resource pools below each container (a datacenter, folder or cluster) until the client is shut down.
+    /// All are heard over the one stream that the client has. Ends with an error if the subscription cannot be made. It may be called again after it has ended or was
     /// dropped: the mirror keeps what it knows and is not complete again before the new load is.
     ///
     /// The only other calls it makes are reads of single VMs of which our own knowledge and the stream disagree.
-    pub async fn follow(&self, observer: &Observer, container: &MoRef) -> Result<(), CallError> {
-        let subscription = observer.watch(watch_spec(container)).await?;
+    pub async fn follow(&self, observer: &Observer, containers: &[MoRef]) -> Result<(), CallError> {
+        let paths = self.core().vm_paths();
+        let mut subscriptions = Vec::new();
+        for container in containers {
+            subscriptions.push(observer.watch(watch_spec(container, &paths)).await?);
+        }
         let _ended = Ended(self);
-        self.core().begin_load();
-        self.run(observer, subscription).await;
+        self.core().begin_load(containers.len());
+        self.run(observer, subscriptions).await;
         Ok(())
     }
 
     /// Takes over a batch from somewhere else than [`follow`](Self::follow): a recording, a test. A batch that is synced is taken
     /// for an answer of the server at this moment.
     pub fn feed(&self, batch: &Batch) {
-        self.apply(batch);
+        self.apply(0, batch, batch.synced);
         let mut stream = self.core().stream.clone();
         stream.synced = batch.synced;
         stream.resyncs += u64::from(batch.resynced);
@@ -62,9 +97,12 @@ impl Mirror {
         self.contact(stream);
     }
 
-    async fn run(&self, observer: &Observer, mut subscription: Subscription) {
-        let mut status = subscription.watch_status();
-        status.mark_changed();
+    async fn run(&self, observer: &Observer, mut subscriptions: Vec<Subscription>) {
+        let paths = self.core().vm_paths();
+        let mut statuses: Vec<_> = subscriptions.iter().map(Subscription::watch_status).collect();
+        statuses.iter_mut().for_each(watch::Receiver::mark_changed);
+        // What each has delivered so far, which is not what its status says: a batch may still be on its way to us.
+        let mut delivered = vec![false; subscriptions.len()];
         let mut reads: JoinSet<(VmId, Result<Properties, CallError>)> = JoinSet::new();
         loop {
             let alarm = self.core().next_alarm();
@@ -77,13 +115,18 @@ impl Mirror {
             tokio::select! {
                 // What an answer brought is applied before the answer counts.
                 biased;
-                batch = subscription.next() => match batch {
-                    Some(batch) => self.apply(&batch),
-                    None => return,
-                },
-                Ok(()) = status.changed() => {
-                    let state = StreamState::from(&*status.borrow_and_update());
-                    self.contact(state);
+                (from, batch) = first(subscriptions.iter_mut().map(Subscription::next)) => {
+                    let Some(batch) = batch else { return };
+                    delivered[from] = batch.synced;
+                    self.apply(from, &batch, delivered.iter().all(|synced| *synced));
+                }
+                (_, Ok(())) = first(statuses.iter_mut().map(watch::Receiver::changed)) => {
+                    let states = statuses.iter_mut().map(|status| {
+                        StreamState::from(&*status.borrow_and_update())
+                    });
+                    if let Some(state) = states.reduce(StreamState::and) {
+                        self.contact(state);
+                    }
                 }
                 Some(read) = reads.join_next() => {
                     if let Ok((vm, result)) = read {
@@ -96,19 +139,21 @@ impl Mirror {
             let now = self.shared.clock.now();
             let doubts = self.core().take_doubts(now);
             for vm in doubts {
-                let observer = observer.clone();
+                let (observer, paths) = (observer.clone(), Arc::clone(&paths));
                 reads.spawn(async move {
-                    let read = observer.properties(&vm.moref(), &VM_PATHS).await;
+                    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+                    let read = observer.properties(&vm.moref(), &paths).await;
                     (vm, read)
                 });
             }
         }
     }
 
-    fn apply(&self, batch: &Batch) {
+    /// `synced` says whether all containers have been delivered with this batch.
+    fn apply(&self, from: usize, batch: &Batch, synced: bool) {
         let now = self.shared.clock.now();
         let was_complete = self.freshness().complete;
-        self.update(|core| core.apply(&batch.updates, batch.synced, batch.resynced, now));
+        self.update(|core| core.apply(from, &batch.updates, synced, batch.resynced, now));
         // The load may be completed by a batch that is read after the status was heard.
         if self.freshness().complete != was_complete {
             self.shared.stream.send_modify(|_| {});

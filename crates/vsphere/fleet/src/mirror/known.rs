@@ -7,7 +7,7 @@ use roost_supervise::Backoff;
 
 use super::paths::{Reading, forget_boot};
 use super::vm::{Power, Vm};
-use super::wrote::Believed;
+use super::wrote::Wrote;
 use crate::VmId;
 
 /// How long the stream may take to say what we know already before the VM is read by itself. A well-behaved server answers
@@ -37,7 +37,7 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Is(Believed),
+    Is(Wrote),
     Gone,
 }
 
@@ -56,34 +56,34 @@ impl Known {
         Self { base, what, version: None, answers: 0, reads: 0, stirred: false }
     }
 
-    pub(super) fn agrees(&self) -> bool {
+    pub(super) fn agrees(&self, reading: &Reading) -> bool {
         match (&self.what, &self.base) {
-            (What::Is(believed), Some(base)) => believed.agrees(base),
+            (What::Is(wrote), Some(base)) => wrote.agrees(base, reading),
             (What::Gone, None) => true,
             (What::Is(_), None) | (What::Gone, Some(_)) => false,
         }
     }
 
     /// The row that is shown.
-    pub(super) fn shown(&self, id: &VmId) -> Option<Vm> {
-        let What::Is(believed) = &self.what else { return None };
+    pub(super) fn shown(&self, id: &VmId, reading: &Reading) -> Option<Vm> {
+        let What::Is(wrote) = &self.what else { return None };
         let mut vm = self.base.clone().unwrap_or_else(|| Vm::unknown(id.clone()));
-        if !believed.config_agrees(&vm) {
+        if !wrote.config_agrees(&vm, reading) {
             vm.change_version.clone_from(&self.version);
         }
-        believed.write_over(&mut vm);
+        wrote.write_over(&mut vm, reading);
         // An answer that was on its way when the power changed tells of the boot before.
-        if vm.power != Power::On || believed.moves_power() && self.answers == 0 && self.reads == 0 {
+        if vm.power != Power::On || wrote.moves_power() && self.answers == 0 && self.reads == 0 {
             forget_boot(&mut vm.guest);
         }
         Some(vm)
     }
 
-    pub(super) fn answered(&mut self) -> Next {
+    pub(super) fn answered(&mut self, reading: &Reading) -> Next {
         self.answers += 1;
         let stirred = std::mem::take(&mut self.stirred);
         let caught_up = self.answers >= CAUGHT_UP;
-        match self.agrees() {
+        match self.agrees(reading) {
             true if caught_up => Next::Settled,
             false if stirred || self.reads == 0 => Next::Look(Duration::ZERO),
             false if caught_up => Next::Look(pause_after(self.reads)),
@@ -94,13 +94,13 @@ impl Known {
     /// The VM was read and is there.
     pub(super) fn found(&mut self, read: &Vm, reading: &Reading) {
         let What::Is(before) = &self.what else { return };
-        let now = before.corrected_by(read, reading);
-        if !now.is_same(before) {
+        let now = before.corrected_by(read);
+        if now != *before {
             self.answers = 0;
         } else if self.is_unannounced()
             && let Some(base) = &mut self.base
         {
-            now.write_over(base);
+            now.write_over(base, reading);
         }
         self.what = What::Is(now);
         self.version.clone_from(&read.change_version);

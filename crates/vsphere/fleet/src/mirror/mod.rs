@@ -1,10 +1,11 @@
 //! The datacenter as one property stream shows it, and as our own changes have made it since.
 
 mod alarms;
+mod claim;
 mod core;
 mod follow;
-mod identity;
 mod known;
+mod note;
 mod paths;
 mod pool;
 mod snapshot;
@@ -26,8 +27,9 @@ use tokio::time::{Instant, timeout_at};
 use self::core::Core;
 use crate::{Freshness, PoolId, VmId};
 
+pub use self::claim::{Claim, Marks, Need, Recognise};
 pub use self::follow::StreamState;
-pub use self::identity::{Identity, ReadIdentity};
+pub use self::note::{Note, Notes};
 pub use self::pool::{Pool, PoolAmount, PoolUsage};
 pub use self::snapshot::Snapshot;
 pub use self::tables::VmChange;
@@ -53,10 +55,10 @@ struct Shared {
 }
 
 impl Mirror {
-    /// An empty mirror. [`follow`](Self::follow) fills it.
-    pub fn new(identities: Arc<dyn ReadIdentity>, clock: Arc<dyn Clock>) -> Self {
+    /// An empty mirror in which these doors recognise their VMs. [`follow`](Self::follow) fills it.
+    pub fn new(doors: Vec<Arc<dyn Recognise>>, clock: Arc<dyn Clock>) -> Self {
         let shared = Shared {
-            core: Mutex::new(Core::new(identities)),
+            core: Mutex::new(Core::new(doors)),
             stream: watch::Sender::default(),
             generation: watch::Sender::default(),
             learned: Notify::new(),

@@ -5,18 +5,19 @@
 //! kilobytes per VM, and so are disk sizes (`config.hardware.device`): whoever makes a VM knows what it asked for, and a
 //! template's devices are read when it is cloned. Of a pool only what reservations move is watched, not its usage.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roost_vim::Properties;
-use roost_vim::wire::types::{GuestNicInfo, PropertyChange, PropertyChangeOp, PropertySpec};
+use roost_vim::wire::types::{
+    GuestNicInfo, OptionValue, PropertyChange, PropertyChangeOp, PropertySpec,
+};
 use roost_vim::wire::{MoRef, MoType, Value};
 use roost_vim::{WatchSpec, Watched};
 
 use super::pool::Pool;
 use super::vm::{Guest, GuestNic, Power, Tools, Vm};
-use super::{Identity, ReadIdentity};
+use super::{Marks, Need, Recognise};
 use crate::{PoolId, VmId};
 
 pub(crate) const VM_PATHS: [&str; 17] = [
@@ -49,12 +50,13 @@ pub(crate) const POOL_PATHS: [&str; 6] = [
 ];
 
 /// The VMs and resource pools below a datacenter, or below any other container.
-pub(crate) fn watch_spec(container: &MoRef) -> WatchSpec {
+pub(crate) fn watch_spec(container: &MoRef, vm_paths: &[String]) -> WatchSpec {
     let kinds = vec![MoType::VirtualMachine, MoType::ResourcePool];
+    let vm_paths: Vec<&str> = vm_paths.iter().map(String::as_str).collect();
     WatchSpec {
         objects: Watched::Container { container: container.clone(), kinds, recursive: true },
         properties: vec![
-            PropertySpec::new(MoType::VirtualMachine.as_str(), &VM_PATHS),
+            PropertySpec::new(MoType::VirtualMachine.as_str(), &vm_paths),
             PropertySpec::new(MoType::ResourcePool.as_str(), &POOL_PATHS),
         ],
     }
@@ -120,22 +122,62 @@ fn forget_old_boot(vm: &mut Vm) -> BootFacts {
 /// Turns properties into rows.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    identities: Arc<dyn ReadIdentity>,
+    doors: Vec<Arc<dyn Recognise>>,
+    /// Keys of `extraConfig` by the path that they are read at.
+    extra_config: BTreeMap<String, &'static str>,
+    vm_paths: Arc<[String]>,
     /// Texts that many rows have, kept once.
     shared: BTreeSet<Arc<str>>,
+    /// Something that a VM is recognised by has changed since its claim was read.
+    has_new_marks: bool,
 }
 
 impl Reading {
-    pub(crate) fn new(identities: Arc<dyn ReadIdentity>) -> Self {
-        Self { identities, shared: BTreeSet::new() }
+    pub(crate) fn new(doors: Vec<Arc<dyn Recognise>>) -> Self {
+        let needs: BTreeSet<Need> =
+            doors.iter().flat_map(|door| door.needs().iter().copied()).collect();
+        let vm_paths = VM_PATHS.map(str::to_owned).into_iter();
+        let extra_config = needs.iter().filter_map(|need| match need {
+            Need::ExtraConfig(key) => Some((need.path(), *key)),
+            Need::InstanceUuid => None,
+        });
+        Self {
+            extra_config: extra_config.collect(),
+            vm_paths: vm_paths.chain(needs.iter().map(|need| need.path())).collect(),
+            doors,
+            shared: BTreeSet::new(),
+            has_new_marks: false,
+        }
     }
 
-    pub(crate) fn identity(&self, annotation: &str) -> Option<Arc<Identity>> {
-        self.identities.read(annotation).map(Arc::new)
+    /// What is read of a VM.
+    pub(crate) fn vm_paths(&self) -> Arc<[String]> {
+        Arc::clone(&self.vm_paths)
     }
 
-    pub(crate) fn address_in_name(&self, name: &str) -> Option<IpAddr> {
-        self.identities.address_in_name(name)
+    /// Sees anew whose the VM is.
+    pub(crate) fn recognise(&self, vm: &mut Vm) {
+        let marks = Marks {
+            name: &vm.name,
+            annotation: vm.annotation.as_deref(),
+            folder: vm.parent.as_deref(),
+            uuid: vm.uuid.as_deref(),
+            instance_uuid: vm.instance_uuid.as_deref(),
+            template: vm.template,
+            extra_config: vm.extra_config.as_deref(),
+        };
+        let claim = self.doors.iter().find_map(|door| door.recognise(&marks));
+        vm.name_address = self.doors.iter().find_map(|door| door.address_in_name(&vm.name));
+        vm.claim = claim.map(Arc::new);
+        if vm.claim.is_none() {
+            vm.annotation = None;
+        }
+    }
+
+    fn recognise_news(&mut self, vm: &mut Vm) {
+        if std::mem::take(&mut self.has_new_marks) {
+            self.recognise(vm);
+        }
     }
 
     fn share(&mut self, text: &str) -> Arc<str> {
@@ -164,6 +206,7 @@ impl Reading {
         {
             keep_config(&mut vm, before);
         }
+        self.recognise_news(&mut vm);
         let dropped = forget_old_boot(&mut vm);
         (vm, BootNews { told, dropped })
     }
@@ -181,6 +224,7 @@ impl Reading {
         if vm.change_version.is_none() {
             keep_config(vm, &before);
         }
+        self.recognise_news(vm);
         BootNews { told, dropped: forget_old_boot(vm) }
     }
 
@@ -189,9 +233,10 @@ impl Reading {
         match path {
             "name" => {
                 vm.name = unescape(text.unwrap_or_default()).into();
-                vm.name_address = self.address_in_name(&vm.name);
+                self.has_new_marks = true;
             }
             "parent" => {
+                self.has_new_marks = true;
                 vm.parent = value.and_then(Value::as_ref).map(|folder| self.share(&folder.id));
             }
             "resourcePool" => {
@@ -199,11 +244,21 @@ impl Reading {
                     value.and_then(Value::as_ref).map(|pool| PoolId::new(self.share(&pool.id)));
             }
             "config.annotation" => {
-                vm.identity = text.and_then(|text| self.identity(text));
-                vm.annotation = vm.identity.is_some().then(|| text.unwrap_or_default().into());
+                vm.annotation = text.map(Into::into);
+                self.has_new_marks = true;
             }
-            "config.template" => vm.template = value.and_then(Value::as_bool).unwrap_or_default(),
-            "config.uuid" => vm.uuid = text.map(Into::into),
+            "config.template" => {
+                vm.template = value.and_then(Value::as_bool).unwrap_or_default();
+                self.has_new_marks = true;
+            }
+            "config.uuid" => {
+                vm.uuid = text.map(Into::into);
+                self.has_new_marks = true;
+            }
+            "config.instanceUuid" => {
+                vm.instance_uuid = text.map(Into::into);
+                self.has_new_marks = true;
+            }
             "config.changeVersion" => vm.change_version = text.map(Into::into),
             "config.createDate" => vm.created = value.and_then(Value::as_time),
             "summary.config.numCpu" => vm.cpus = number(value),
@@ -227,7 +282,14 @@ impl Reading {
                 vm.guest.nics = value.map(nics).unwrap_or_default();
                 return BootFacts::NICS;
             }
-            _ => {}
+            path => {
+                if let Some(key) = self.extra_config.get(path) {
+                    let option = value.and_then(Value::as_data::<OptionValue>);
+                    let text = option.and_then(|option| option.value.as_ref()?.as_str());
+                    set_extra_config(vm, key, text);
+                    self.has_new_marks = true;
+                }
+            }
         }
         BootFacts::default()
     }
@@ -266,9 +328,14 @@ impl Reading {
 
 /// A host that is out of reach takes a VM's configuration with it. Whose VM it is does not change by that.
 fn keep_config(vm: &mut Vm, before: &Vm) {
-    if vm.identity.is_none() {
-        vm.identity.clone_from(&before.identity);
+    if vm.annotation.is_none() {
         vm.annotation.clone_from(&before.annotation);
+    }
+    if vm.instance_uuid.is_none() {
+        vm.instance_uuid.clone_from(&before.instance_uuid);
+    }
+    if vm.extra_config.is_none() {
+        vm.extra_config.clone_from(&before.extra_config);
     }
     vm.template |= before.template;
     if vm.created.is_none() {
@@ -277,6 +344,19 @@ fn keep_config(vm: &mut Vm, before: &Vm) {
     if vm.uuid.is_none() {
         vm.uuid.clone_from(&before.uuid);
     }
+}
+
+/// `None` takes it away. Rows share the map until one of them differs.
+pub(crate) fn set_extra_config(vm: &mut Vm, key: &'static str, value: Option<&str>) {
+    if vm.extra_config.as_ref().and_then(|known| known.get(key)).map(|known| &**known) == value {
+        return;
+    }
+    let mut known = vm.extra_config.take().map(|known| (*known).clone()).unwrap_or_default();
+    match value {
+        Some(value) => drop(known.insert(key, value.into())),
+        None => drop(known.remove(key)),
+    }
+    vm.extra_config = (!known.is_empty()).then(|| Arc::new(known));
 }
 
 fn number<T: TryFrom<i64> + Default>(value: Option<&Value>) -> T {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::pool::Pool;
 use super::tables::{Tables, VmChange};
 use super::vm::Vm;
-use crate::{Freshness, PoolId, VmId};
+use crate::{DoorName, Freshness, PoolId, RequestId, VmId};
 
 /// The datacenter at one moment. It costs a few reference counts and does not change.
 #[derive(Debug, Clone, Default)]
@@ -46,17 +46,26 @@ impl Snapshot {
         self.tables.named(name)
     }
 
-    /// VMs and templates whose annotation names this owner.
-    pub fn owned_by<'a>(&'a self, owner: &'a str) -> impl Iterator<Item = &'a Arc<Vm>> {
-        self.tables.owned_by(owner)
+    /// VMs and templates that this door has recognised, whichever instance of it owns them.
+    pub fn claimed_by(&self, door: DoorName) -> impl Iterator<Item = &Arc<Vm>> {
+        self.tables.claimed_by(door)
     }
 
-    /// VMs whose annotation names this job; more than one is a fault.
-    pub fn serving<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Arc<Vm>> {
-        self.tables.serving(job)
+    /// VMs and templates of this owner.
+    pub fn owned_by<'a>(
+        &'a self,
+        door: DoorName,
+        owner: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Vm>> {
+        self.tables.owned_by(door, owner)
     }
 
-    /// VMs that have the address, by annotation, by name, or because the guest reports it.
+    /// VMs of this request; more than one is a fault.
+    pub fn serving<'a>(&'a self, request: &'a RequestId) -> impl Iterator<Item = &'a Arc<Vm>> {
+        self.tables.serving(request)
+    }
+
+    /// VMs that have the address, by claim, by name, or because the guest reports it.
     pub fn using(&self, address: IpAddr) -> impl Iterator<Item = &Arc<Vm>> {
         self.tables.using(address)
     }

@@ -1,18 +1,19 @@
+use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::pool::Pool;
 use super::vm::Vm;
 use crate::cow_map::{CowMap, Difference};
-use crate::{PoolId, VmId};
+use crate::{DoorName, PoolId, RequestId, VmId};
 
 /// All rows and the ways to find them. A clone is a snapshot.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     rows: CowMap<VmId, Arc<Vm>>,
     by_name: Index<Arc<str>>,
-    by_owner: Index<Arc<str>>,
-    by_job: Index<Arc<str>>,
+    by_owner: Index<(DoorName, Arc<str>)>,
+    by_request: Index<RequestId>,
     by_address: Index<IpAddr>,
     pools: CowMap<PoolId, Arc<Pool>>,
 }
@@ -42,15 +43,26 @@ impl Tables {
     }
 
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Vm>> {
-        self.listed(&self.by_name, name)
+        self.listed(&self.by_name, move |own| (**own).cmp(name))
     }
 
-    pub(crate) fn owned_by<'a>(&'a self, owner: &'a str) -> impl Iterator<Item = &'a Arc<Vm>> {
-        self.listed(&self.by_owner, owner)
+    pub(crate) fn claimed_by(&self, door: DoorName) -> impl Iterator<Item = &Arc<Vm>> {
+        self.listed(&self.by_owner, move |(own, _)| own.cmp(&door))
     }
 
-    pub(crate) fn serving<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Arc<Vm>> {
-        self.listed(&self.by_job, job)
+    pub(crate) fn owned_by<'a>(
+        &'a self,
+        door: DoorName,
+        owner: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Vm>> {
+        self.listed(&self.by_owner, move |(of, own)| (of, &**own).cmp(&(&door, owner)))
+    }
+
+    pub(crate) fn serving<'a>(
+        &'a self,
+        request: &'a RequestId,
+    ) -> impl Iterator<Item = &'a Arc<Vm>> {
+        self.listed(&self.by_request, move |own| own.cmp(request))
     }
 
     pub(crate) fn using(&self, address: IpAddr) -> impl Iterator<Item = &Arc<Vm>> {
@@ -59,13 +71,15 @@ impl Tables {
             .filter_map(|((_, id), ())| self.vm(id))
     }
 
-    fn listed<'a>(
+    /// Those whose key compares as equal.
+    fn listed<'a, K: Ord + Clone>(
         &'a self,
-        index: &'a Index<Arc<str>>,
-        key: &'a str,
+        index: &'a Index<K>,
+        compare: impl Fn(&K) -> Ordering + Copy + 'a,
     ) -> impl Iterator<Item = &'a Arc<Vm>> {
-        let hits = index.seek(move |(own, _)| **own < *key);
-        hits.take_while(move |((own, _), ())| **own == *key).filter_map(|((_, id), ())| self.vm(id))
+        let hits = index.seek(move |(own, _)| compare(own).is_lt());
+        hits.take_while(move |((own, _), ())| compare(own).is_eq())
+            .filter_map(|((_, id), ())| self.vm(id))
     }
 
     pub(crate) fn since<'a>(&'a self, older: &'a Self) -> impl Iterator<Item = VmChange<'a>> {
@@ -111,11 +125,11 @@ impl Tables {
     fn reindex(&mut self, before: Option<&Vm>, after: Option<&Vm>) {
         let Some(id) = after.or(before).map(|vm| &vm.id) else { return };
         let name = |vm: &Vm| Some(Arc::clone(&vm.name));
-        let owner = |vm: &Vm| vm.owner().cloned();
-        let job = |vm: &Vm| vm.job().cloned();
+        let owner = |vm: &Vm| Some((vm.claim.as_ref()?.door, Arc::clone(vm.owner()?)));
         move_entry(&mut self.by_name, id, before.and_then(name), after.and_then(name));
         move_entry(&mut self.by_owner, id, before.and_then(owner), after.and_then(owner));
-        move_entry(&mut self.by_job, id, before.and_then(job), after.and_then(job));
+        let request = Vm::request_id;
+        move_entry(&mut self.by_request, id, before.and_then(request), after.and_then(request));
         let old = before.map(Vm::addresses).unwrap_or_default();
         let new = after.map(Vm::addresses).unwrap_or_default();
         for address in old.iter().filter(|address| !new.contains(address)) {

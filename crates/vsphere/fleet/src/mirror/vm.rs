@@ -4,8 +4,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::Identity;
-use crate::{PoolId, VmId};
+use super::Claim;
+use super::claim::ExtraConfig;
+use crate::{PoolId, RequestId, VmId};
 
 /// A VM or template as it is known now. Rows are shared and never change; a change makes a new one.
 #[derive(Debug, Clone)]
@@ -30,9 +31,14 @@ pub struct Vm {
     pub connection: Connection,
     /// What tools in the guest report. Empty unless the VM is powered on: what is left from the boot before says nothing.
     pub guest: Guest,
-    pub identity: Option<Arc<Identity>>,
-    /// The annotation that `identity` was read from. Kept only with it: other people's notes can be long.
+    /// Whose it is, if a door has recognised it.
+    pub claim: Option<Arc<Claim>>,
+    /// Kept only with a claim: other people's notes can be long.
     pub annotation: Option<Arc<str>>,
+    /// Read only if a door needs it.
+    pub instance_uuid: Option<Box<str>>,
+    /// The values that doors need.
+    pub(crate) extra_config: Option<Arc<ExtraConfig>>,
     /// An address that the name holds.
     pub name_address: Option<IpAddr>,
 }
@@ -106,18 +112,30 @@ impl Vm {
             power: Power::default(),
             connection: Connection::default(),
             guest: Guest::default(),
-            identity: None,
+            claim: None,
             annotation: None,
+            instance_uuid: None,
+            extra_config: None,
             name_address: None,
         }
     }
 
     pub fn owner(&self) -> Option<&Arc<str>> {
-        self.identity.as_ref().map(|identity| &identity.owner)
+        self.claim.as_ref().map(|claim| &claim.owner)
     }
 
-    pub fn job(&self) -> Option<&Arc<str>> {
-        self.identity.as_ref()?.job.as_ref()
+    /// The request that it serves, by its door's own id.
+    pub fn request(&self) -> Option<&Arc<str>> {
+        self.claim.as_ref()?.request.as_ref()
+    }
+
+    pub fn request_id(&self) -> Option<RequestId> {
+        self.claim.as_ref()?.request_id()
+    }
+
+    /// A value of `extraConfig`, for a key that a door said it needs.
+    pub fn extra_config(&self, key: &str) -> Option<&str> {
+        self.extra_config.as_ref()?.get(key).map(|value| &**value)
     }
 
     pub fn is_on(&self) -> bool {
@@ -130,7 +148,7 @@ impl Vm {
         if self.template {
             return all;
         }
-        let given = self.identity.as_ref().and_then(|identity| identity.address);
+        let given = self.claim.as_ref().and_then(|claim| claim.address);
         let reported = self.guest.nics.iter().flat_map(|nic| nic.addresses.iter().copied());
         for address in
             given.into_iter().chain(self.name_address).chain(self.guest.address).chain(reported)
@@ -144,13 +162,11 @@ impl Vm {
 
     /// Whether the row says the same, as far as anyone can see.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        let same_identity = match (&self.identity, &other.identity) {
-            (None, None) => true,
-            // Both were read from the annotation that is beside them.
-            (Some(_), Some(_)) => self.annotation == other.annotation,
-            _ => false,
-        };
-        same_identity
+        // A claim depends on what is compared here, and on nothing else.
+        self.claim.is_some() == other.claim.is_some()
+            && self.annotation == other.annotation
+            && self.instance_uuid == other.instance_uuid
+            && self.extra_config == other.extra_config
             && self.name == other.name
             && self.parent == other.parent
             && self.pool == other.pool

@@ -1,28 +1,23 @@
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::paths::Reading;
+use super::PoolId;
+use super::claim::ExtraConfig;
+use super::paths::{Reading, set_extra_config};
 use super::vm::{Power, Vm};
-use super::{Identity, PoolId};
 
 /// What a change of ours made of a VM, as far as it did. Tell the mirror when the task has succeeded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wrote {
     name: Option<Arc<str>>,
     annotation: Option<Arc<str>>,
+    instance_uuid: Option<Arc<str>>,
+    folder: Option<Arc<str>>,
+    extra_config: ExtraConfig,
     cpus: Option<u32>,
     memory_mb: Option<u64>,
     power: Option<Power>,
     template: Option<bool>,
     pool: Option<PoolId>,
-}
-
-/// The same with its texts understood.
-#[derive(Debug, Clone)]
-pub(super) struct Believed {
-    wrote: Wrote,
-    identity: Option<Arc<Identity>>,
-    name_address: Option<IpAddr>,
 }
 
 impl Wrote {
@@ -39,6 +34,26 @@ impl Wrote {
     #[must_use]
     pub fn annotation(mut self, annotation: impl Into<Arc<str>>) -> Self {
         self.annotation = Some(annotation.into());
+        self
+    }
+
+    #[must_use]
+    pub fn instance_uuid(mut self, uuid: impl Into<Arc<str>>) -> Self {
+        self.instance_uuid = Some(uuid.into());
+        self
+    }
+
+    /// By the folder's id.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<Arc<str>>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// One value of `extraConfig`, for a key that a door needs. An empty one takes the key away.
+    #[must_use]
+    pub fn extra_config(mut self, key: &'static str, value: impl Into<Arc<str>>) -> Self {
+        self.extra_config.insert(key, value.into());
         self
     }
 
@@ -77,10 +92,14 @@ impl Wrote {
     }
 
     /// This, and what an earlier write made of what this one did not touch.
-    fn over(self, earlier: Self) -> Self {
+    pub(super) fn over(self, mut earlier: Self) -> Self {
+        earlier.extra_config.extend(self.extra_config);
         Self {
             name: self.name.or(earlier.name),
             annotation: self.annotation.or(earlier.annotation),
+            instance_uuid: self.instance_uuid.or(earlier.instance_uuid),
+            folder: self.folder.or(earlier.folder),
+            extra_config: earlier.extra_config,
             cpus: self.cpus.or(earlier.cpus),
             memory_mb: self.memory_mb.or(earlier.memory_mb),
             power: self.power.or(earlier.power),
@@ -88,90 +107,92 @@ impl Wrote {
             pool: self.pool.or(earlier.pool),
         }
     }
-}
-
-impl Believed {
-    pub(super) fn new(wrote: Wrote, reading: &Reading) -> Self {
-        Self {
-            identity: wrote.annotation.as_deref().and_then(|text| reading.identity(text)),
-            name_address: wrote.name.as_deref().and_then(|name| reading.address_in_name(name)),
-            wrote,
-        }
-    }
-
-    pub(super) fn and_then(self, later: Wrote, reading: &Reading) -> Self {
-        Self::new(later.over(self.wrote), reading)
-    }
 
     /// The same properties with what was just read of them.
-    pub(super) fn corrected_by(&self, vm: &Vm, reading: &Reading) -> Self {
-        let wrote = Wrote {
-            name: self.wrote.name.as_ref().map(|_| Arc::clone(&vm.name)),
-            annotation: self
-                .wrote
-                .annotation
+    pub(super) fn corrected_by(&self, vm: &Vm) -> Self {
+        let extra = |key: &&'static str| (*key, vm.extra_config(key).unwrap_or_default().into());
+        Self {
+            name: self.name.as_ref().map(|_| Arc::clone(&vm.name)),
+            annotation: self.annotation.as_ref().map(|_| vm.annotation.clone().unwrap_or_default()),
+            instance_uuid: self
+                .instance_uuid
                 .as_ref()
-                .map(|_| vm.annotation.clone().unwrap_or_default()),
-            cpus: self.wrote.cpus.map(|_| vm.cpus),
-            memory_mb: self.wrote.memory_mb.map(|_| vm.memory_mb),
-            power: self.wrote.power.map(|_| vm.power),
-            template: self.wrote.template.map(|_| vm.template),
-            pool: self.wrote.pool.as_ref().and_then(|_| vm.pool.clone()),
-        };
-        Self::new(wrote, reading)
-    }
-
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.wrote == other.wrote
-    }
-
-    pub(super) fn moves_power(&self) -> bool {
-        self.wrote.moves_power()
+                .map(|_| vm.instance_uuid.as_deref().unwrap_or_default().into()),
+            folder: self.folder.as_ref().and_then(|_| vm.parent.clone()),
+            extra_config: self.extra_config.keys().map(extra).collect(),
+            cpus: self.cpus.map(|_| vm.cpus),
+            memory_mb: self.memory_mb.map(|_| vm.memory_mb),
+            power: self.power.map(|_| vm.power),
+            template: self.template.map(|_| vm.template),
+            pool: self.pool.as_ref().and_then(|_| vm.pool.clone()),
+        }
     }
 
     /// Whether the stream says the same of all that was written.
-    pub(super) fn agrees(&self, vm: &Vm) -> bool {
-        fn same<T: PartialEq>(wrote: Option<&T>, is: &T) -> bool {
-            wrote.is_none_or(|wrote| wrote == is)
-        }
-        self.config_agrees(vm)
-            && same(self.wrote.power.as_ref(), &vm.power)
-            && self
-                .wrote
-                .pool
-                .as_ref()
-                .is_none_or(|pool| vm.template || vm.pool.as_ref() == Some(pool))
+    pub(super) fn agrees(&self, vm: &Vm, reading: &Reading) -> bool {
+        let over = self.laid_over(vm, reading);
+        config_is_same(&over, vm) && over.power == vm.power && (vm.template || over.pool == vm.pool)
     }
 
     /// Whether the stream has the configuration that was written, and so its version.
-    pub(super) fn config_agrees(&self, vm: &Vm) -> bool {
-        let Wrote { name, annotation, cpus, memory_mb, template, .. } = &self.wrote;
-        name.as_ref().is_none_or(|name| *name == vm.name)
-            // An annotation that nobody reads is not kept in a row either.
-            && annotation.as_ref().is_none_or(|text| {
-                if self.identity.is_some() { vm.annotation.as_ref() == Some(text) } else { vm.annotation.is_none() }
-            })
-            && cpus.is_none_or(|cpus| cpus == vm.cpus)
-            && memory_mb.is_none_or(|memory_mb| memory_mb == vm.memory_mb)
-            && template.is_none_or(|template| template == vm.template)
+    pub(super) fn config_agrees(&self, vm: &Vm, reading: &Reading) -> bool {
+        config_is_same(&self.laid_over(vm, reading), vm)
     }
 
-    pub(super) fn write_over(&self, vm: &mut Vm) {
-        let Wrote { name, annotation, cpus, memory_mb, power, template, pool } = &self.wrote;
+    fn laid_over(&self, vm: &Vm, reading: &Reading) -> Vm {
+        let mut over = vm.clone();
+        self.write_over(&mut over, reading);
+        over
+    }
+
+    pub(super) fn write_over(&self, vm: &mut Vm, reading: &Reading) {
+        let Self { name, annotation, instance_uuid, folder, extra_config, .. } = self;
         if let Some(name) = name {
             vm.name = Arc::clone(name);
-            vm.name_address = self.name_address;
         }
         if let Some(annotation) = annotation {
-            vm.identity.clone_from(&self.identity);
-            vm.annotation = self.identity.as_ref().map(|_| Arc::clone(annotation));
+            vm.annotation = Some(Arc::clone(annotation));
         }
-        vm.cpus = cpus.unwrap_or(vm.cpus);
-        vm.memory_mb = memory_mb.unwrap_or(vm.memory_mb);
-        vm.power = power.unwrap_or(vm.power);
-        vm.template = template.unwrap_or(vm.template);
-        if pool.is_some() {
-            vm.pool.clone_from(pool);
+        if let Some(uuid) = instance_uuid {
+            vm.instance_uuid = Some((**uuid).into());
+        }
+        if folder.is_some() {
+            vm.parent.clone_from(folder);
+        }
+        for (key, value) in extra_config {
+            // An empty value takes a key away.
+            set_extra_config(vm, key, Some(&**value).filter(|value| !value.is_empty()));
+        }
+        vm.template = self.template.unwrap_or(vm.template);
+        if self.moves_marks() {
+            reading.recognise(vm);
+        }
+        vm.cpus = self.cpus.unwrap_or(vm.cpus);
+        vm.memory_mb = self.memory_mb.unwrap_or(vm.memory_mb);
+        vm.power = self.power.unwrap_or(vm.power);
+        if self.pool.is_some() {
+            vm.pool.clone_from(&self.pool);
         }
     }
+
+    fn moves_marks(&self) -> bool {
+        self.name.is_some()
+            || self.annotation.is_some()
+            || self.instance_uuid.is_some()
+            || self.folder.is_some()
+            || self.template.is_some()
+            || !self.extra_config.is_empty()
+    }
+}
+
+fn config_is_same(one: &Vm, other: &Vm) -> bool {
+    one.name == other.name
+        && one.annotation == other.annotation
+        && one.claim.is_some() == other.claim.is_some()
+        && one.instance_uuid == other.instance_uuid
+        && one.extra_config == other.extra_config
+        && one.parent == other.parent
+        && one.cpus == other.cpus
+        && one.memory_mb == other.memory_mb
+        && one.template == other.template
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Request;
 use roost_clock::{Clock, SimClock};
-use roost_fleet::{Identity, Mirror, ReadIdentity, VmId};
+use roost_fleet::{Claim, DoorName, Marks, Mirror, Recognise, VmId};
 use roost_vcenter_sim::{Options, TemplateOptions, Vcenter};
 use roost_vim::wire::MoRef;
 use roost_vim::{
@@ -26,15 +26,17 @@ impl Transport for Door {
     }
 }
 
-/// An annotation is `owner` or `owner/job`.
+pub(crate) const LAB: DoorName = DoorName::new("lab");
+
+/// An annotation is `owner` or `owner/request`.
 #[derive(Debug)]
 struct Slashes;
 
-impl ReadIdentity for Slashes {
-    fn read(&self, annotation: &str) -> Option<Identity> {
-        let (owner, job) = annotation.split_once('/').unwrap_or((annotation, ""));
-        let job = (!job.is_empty()).then(|| job.into());
-        (!owner.is_empty()).then(|| Identity { job, ..Identity::of(owner) })
+impl Recognise for Slashes {
+    fn recognise(&self, vm: &Marks<'_>) -> Option<Claim> {
+        let (owner, request) = vm.annotation?.split_once('/').unwrap_or((vm.annotation?, ""));
+        let request = (!request.is_empty()).then(|| request.into());
+        (!owner.is_empty()).then(|| Claim { request, ..Claim::of(LAB, owner) })
     }
 }
 
@@ -61,7 +63,7 @@ impl Lab {
         let settings = Settings::new("vc.test", Credentials::new("roost", "secret")).unwrap();
         let door = Arc::new(Door(vcenter.clone()));
         let client = Client::connect(settings, door, clock.clone()).await.unwrap();
-        let mirror = Mirror::new(Arc::new(Slashes), clock.clone());
+        let mirror = Mirror::new(vec![Arc::new(Slashes)], clock.clone());
         let mut lab = Self { vcenter, client, clock, mirror, following: tokio::spawn(async {}) };
         lab.follow();
         assert!(lab.mirror.wait_complete(MINUTE).await);
@@ -76,7 +78,7 @@ impl Lab {
         let (mirror, observer, datacenter) =
             (self.mirror.clone(), self.client.observer(), self.find("/DC0"));
         self.following = tokio::spawn(async move {
-            mirror.follow(&observer, &datacenter).await.unwrap();
+            mirror.follow(&observer, &[datacenter]).await.unwrap();
         });
     }
 

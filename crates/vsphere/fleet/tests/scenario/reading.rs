@@ -1,12 +1,12 @@
 use roost_clock::Clock as _;
-use roost_fleet::{AddressNeed, LedgerGate, PoolId, PoolUsage};
+use roost_fleet::{AddressNeed, LedgerGate, PoolId, PoolUsage, Quota};
 use roost_fleet::{
-    AddressPlan, Amounts, Ask, Holding, Holds, Ledger, Limit, Limits, Machine, Power, Vm, condition,
+    AddressPlan, Amounts, Ask, Holding, Ledger, Limit, Limits, Machine, Power, Vm, condition,
 };
 use roost_vim::Reconfigure;
 use tokio::time::sleep;
 
-use crate::lab::{Lab, MINUTE, SECOND, wait_for};
+use crate::lab::{LAB, Lab, MINUTE, SECOND, wait_for};
 
 #[tokio::test(start_paused = true)]
 async fn a_datacenter_is_mirrored_whole_with_one_subscription() {
@@ -61,7 +61,7 @@ async fn what_others_do_is_seen_soon() {
         Reconfigure { name: Some("renamed".into()), ..Reconfigure::annotation("hv1/job-1") };
     lab.client.reconfigure(&vm.moref(), &change).await.unwrap();
     wait_for("a new name and annotation", || {
-        lab.mirror.snapshot().serving("job-1").any(|vm| &*vm.name == "renamed")
+        lab.mirror.snapshot().serving(&LAB.request("job-1")).any(|vm| &*vm.name == "renamed")
     })
     .await;
     lab.vcenter.kill_vm("renamed").unwrap();
@@ -78,45 +78,48 @@ async fn what_others_do_is_seen_soon() {
     lab.mirror.wait_until(&newcomer, 5 * MINUTE, condition::guest_ready()).await.unwrap();
 }
 
+const WORKERS: Quota = Quota::lasting("workers");
+
 #[tokio::test(start_paused = true)]
 async fn a_ledger_counts_what_the_mirror_shows() {
     let lab = Lab::new(12).await;
-    let limits = Limits { workers: Limit::At(13), cpus: Limit::At(12), ..Limits::default() };
-    let mut ledger = Ledger::new(limits, AddressPlan::default(), Holds::default());
+    let limits = Limits { cpus: Limit::At(12), ..Limits::default() };
+    let limits = limits.quota(WORKERS, Limit::At(13));
+    let mut ledger = Ledger::default().with_account(LAB, limits, AddressPlan::default());
+    let size = |cpus| Amounts { cpus, ..Amounts::default() };
     let hold = |vm: &Vm| Holding {
         own: !vm.template,
-        request: vm.job().cloned(),
+        request: vm.request().cloned(),
         amounts: if vm.template {
             Amounts::default()
         } else {
             let cpus = if vm.is_on() { vm.cpus.into() } else { 0 };
-            Amounts { workers: 1, cpus, ..Amounts::default() }
+            size(cpus).count(WORKERS, 1)
         },
-        addresses: vm.addresses(),
         ends: None,
     };
     let ask = |request: &str| Ask {
-        request: request.into(),
+        request: LAB.request(request),
         name: None,
-        amounts: Amounts { workers: 1, cpus: 1, ..Amounts::default() },
+        amounts: size(1).count(WORKERS, 1),
         pool: Some(PoolId::from(&lab.find("/DC0/host/DC0_C0/Resources"))),
         machine: Machine::Fresh { address: AddressNeed::Dhcp },
     };
     let now = lab.clock.now();
-    ledger.observe(&lab.mirror.snapshot(), now, hold);
-    assert_eq!(ledger.taken(now).by_vms, Amounts { workers: 12, cpus: 12, ..Amounts::default() });
+    ledger.observe(LAB, &lab.mirror.snapshot(), now, hold);
+    assert_eq!(ledger.taken(LAB, now).by_vms, size(12).count(WORKERS, 12));
     assert_eq!(ledger.reserve(ask("a"), now).unwrap_err().bound_by, LedgerGate::Cpus);
 
     let vm = lab.id("DC0_C0_RP0_VM1");
     lab.client.power_off(&vm.moref()).await.unwrap();
     lab.mirror.changed(&vm, roost_fleet::Wrote::new().power(Power::Off));
     let now = lab.clock.now();
-    ledger.observe(&lab.mirror.snapshot(), now, hold);
+    ledger.observe(LAB, &lab.mirror.snapshot(), now, hold);
     let held = ledger.reserve(ask("a"), now).unwrap();
     assert!(held.gates().iter().any(|gate| gate.name == "pool-memory" && gate.passed));
     lab.client.destroy(&vm.moref()).await.unwrap();
     lab.mirror.destroyed(&vm);
-    ledger.observe(&lab.mirror.snapshot(), now, hold);
-    let taken = ledger.taken(now);
-    assert_eq!((taken.by_vms.workers, taken.promised.workers), (11, 1));
+    ledger.observe(LAB, &lab.mirror.snapshot(), now, hold);
+    let taken = ledger.taken(LAB, now);
+    assert_eq!((taken.by_vms.of(WORKERS), taken.promised.of(WORKERS)), (11, 1));
 }

@@ -9,7 +9,7 @@ use roost_vim::Reconfigure;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::lab::{Lab, MINUTE, SECOND, wait_for};
+use crate::lab::{LAB, Lab, MINUTE, SECOND, wait_for};
 
 /// Every answer of the stream comes this late, with the state that was.
 fn delay_stream(lab: &Lab, late: Duration) {
@@ -56,9 +56,9 @@ async fn a_claimed_spare_is_seen_claimed() {
         lab.client.reconfigure(&vm.moref(), &claim).await.unwrap();
         let wrote = Wrote::new().name("worker-1").annotation("hv1/job-1").cpus(8).memory_mb(4096);
         lab.mirror.changed(&vm, wrote);
-        assert_eq!(lab.mirror.snapshot().serving("job-1").count(), 1);
+        assert_eq!(lab.mirror.snapshot().serving(&LAB.request("job-1")).count(), 1);
         let watch = always(&lab.mirror, &vm, |vm| {
-            vm.is_some_and(|vm| vm.cpus == 8 && vm.job().is_some() && &*vm.name == "worker-1")
+            vm.is_some_and(|vm| vm.cpus == 8 && vm.request().is_some() && &*vm.name == "worker-1")
         });
         lab.client.power_on(&vm.moref(), None).await.unwrap();
         lab.mirror.changed(&vm, Wrote::new().power(Power::On));
@@ -112,7 +112,7 @@ async fn a_clone_is_there_at_once_and_what_is_destroyed_is_gone_at_once() {
         let request = lab.clone_of("worker-9", "hv1/job-9");
         let made = VmId::from(&lab.client.clone_vm(&template, &request).await.unwrap());
         lab.mirror.created(&made, Wrote::new().name("worker-9").annotation("hv1/job-9"));
-        assert_eq!(lab.mirror.snapshot().serving("job-9").count(), 1);
+        assert_eq!(lab.mirror.snapshot().serving(&LAB.request("job-9")).count(), 1);
         let watch = always(&lab.mirror, &made, |vm| vm.is_some_and(|vm| vm.owner().is_some()));
         sleep(10 * MINUTE).await;
         ends_well(watch).await;
@@ -165,7 +165,7 @@ async fn our_knowledge_outlives_a_lost_session() {
     let vm = lab.id("DC0_C0_RP0_VM3");
     lab.client.reconfigure(&vm.moref(), &Reconfigure::annotation("hv1/job-1")).await.unwrap();
     lab.mirror.changed(&vm, Wrote::new().annotation("hv1/job-1"));
-    let watch = always(&lab.mirror, &vm, |vm| vm.is_some_and(|vm| vm.job().is_some()));
+    let watch = always(&lab.mirror, &vm, |vm| vm.is_some_and(|vm| vm.request().is_some()));
     lab.vcenter.expire_sessions();
     sleep(10 * MINUTE).await;
     lab.vcenter.faults().clear();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use roost_vim::TlsTrust;
 
 use super::*;
+use crate::door::{PENDING, REGISTERING, WORKERS};
 
 #[test]
 fn the_file_of_the_reference_is_read() {
@@ -320,9 +321,11 @@ large = { cpus = 8, memoryMB = 16384 }
     assert_eq!(
         config(text, provision).ledger_limits(),
         Limits {
-            workers: Limit::Unlimited,
-            pending: Limit::At(10),
-            registering: Limit::At(0),
+            quotas: vec![
+                (WORKERS, Limit::Unlimited),
+                (PENDING, Limit::At(10)),
+                (REGISTERING, Limit::At(0)),
+            ],
             cpus: Limit::At(64),
             memory_mb: Limit::Unlimited,
             reserve: Some(Reserve { count: 2, cpus: 2, memory_mb: 4096 }),

@@ -2,9 +2,10 @@
 
 use roost_cds::v1::{ModelPath, SpawnError};
 use roost_cds::{CallError, JobId, JobStatus};
-use roost_fleet::{Decided, Draft, Subject};
+use roost_fleet::{Decided, Draft};
 use roost_supervise::Chain;
 
+use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
 use crate::run::nest::Nest;
 
@@ -44,12 +45,12 @@ pub(super) async fn give_back(
     let is_under_way = matches!(seen.status, JobStatus::Scheduling | JobStatus::Building);
     let is_ours = seen.hatchery_name == nest.hatchery();
     let has_other = !seen.worker_name.is_empty() && seen.worker_name != worker;
-    let has_machine = nest.desk().ledger.has_machine(id, nest.now());
+    let has_machine = nest.desk().ledger.has_machine(&HATCHERY.request(id.as_str()), nest.now());
     if !is_under_way || !is_ours || has_other || has_machine {
         return Ok(false);
     }
     client.release(id).await?;
-    let subject = Subject::Request(id.as_str().into());
+    let subject = HATCHERY.about_request(id.as_str());
     nest.decide(Draft::new(subject, Decided::Released, why.to_owned()), "vm-gone");
     nest.signals.plan.notify_one();
     Ok(true)

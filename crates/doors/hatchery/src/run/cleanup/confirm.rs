@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use roost_cds::{CallError, JobId, JobStatus};
-use roost_fleet::{Basis, Decided, Draft, Subject, Vm};
+use roost_fleet::{Basis, Decided, Draft, Vm};
 use roost_supervise::{Chain, Tasks};
 
 use super::deletions::Absence;
 use super::fate::{Fate, fates};
-use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::retire::Reason;
 use crate::run::holding::own_annotation;
 use crate::run::nest::Nest;
@@ -69,7 +69,7 @@ pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
 
 impl Nest {
     async fn ask_about(&self, vm: &Vm) -> Result<Word, CallError> {
-        let job = own_annotation(vm, self.hatchery()).and_then(Annotation::job);
+        let job = own_annotation(vm, self.hatchery()).and_then(|own| own.job());
         let (answer, is_its) = match (job, self.cds.v1(), self.cds.v2()) {
             (Some(JobId::V1(number)), Some(client), _) => match client.job(number).await {
                 // Whoever is at work on it may be this one if CDS does not say.
@@ -101,8 +101,8 @@ fn give_up(nest: &Arc<Nest>, tasks: &Tasks, fate: &Fate, is_over: bool) {
     tasks.errand("giving-up", async move {
         if let Err(error) = nest.mark_claimed(&vm.id, &why).await {
             tracing::warn!(vm = %vm.id, "a VM is not marked for deletion: {}", Chain(&error));
-        } else if let Some(job) = vm.job().filter(|_| !is_over) {
-            let subject = Subject::Request(Arc::clone(job));
+        } else if let Some(job) = vm.request().filter(|_| !is_over) {
+            let subject = HATCHERY.about_request(Arc::clone(job));
             let words = format!("{}: {why}", vm.name);
             nest.decide(Draft::new(subject, Decided::Failed, words).vm(&vm.id), label);
         }

@@ -7,6 +7,7 @@ use roost_supervise::Chain;
 use super::aftermath::settle;
 use super::deletions::UnderWay;
 use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
 use crate::run::desk::AtWork;
 use crate::run::nest::Nest;
@@ -29,7 +30,7 @@ pub(super) async fn delete(nest: &Nest, deletion: Deletion) {
     if let Err(error) = nest.destroy(&vm.id, &vm.name).await {
         let until = nest.deletions.failed(&vm.id, nest.now());
         let words = format!("deleting {} failed: {}", vm.name, Chain(&error));
-        let draft = Draft::new(Subject::Vm(vm.id.clone()), Decided::Failed, words);
+        let draft = Draft::new(Subject::vm(&vm.id), Decided::Failed, words);
         nest.decide(draft.vm(&vm.id).next_look(NextLook::At(until)), "deletion");
         drop((at_work, under_way));
         nest.signals.cleanup.notify_one();
@@ -63,7 +64,7 @@ fn left_waiting(vm: &Vm, reason: &Reason) -> Option<JobId> {
 }
 
 fn job_of(vm: &Vm) -> Option<JobId> {
-    vm.identity.as_ref()?.detail::<Annotation>()?.job()
+    Annotation::of(vm)?.job()
 }
 
 /// Says of the job that its worker has ended, unless something newer was said of it.
@@ -77,7 +78,7 @@ fn note_finished(nest: &Nest, vm: &Vm, reason: &Reason) {
         | Reason::BuildAbandoned => false,
     };
     let Some(job) = job_of(vm).filter(|_| has_ended) else { return };
-    let subject = Subject::Request(job.to_string().into());
+    let subject = HATCHERY.about_request(job.to_string());
     let was_started = nest.journal.latest(&subject).is_some_and(|latest| {
         latest.vm.as_ref() == Some(&vm.id)
             && matches!(latest.verdict, Decided::Spawned | Decided::Adopted)

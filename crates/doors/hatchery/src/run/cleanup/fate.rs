@@ -3,6 +3,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_fleet::{Connection, Snapshot, Vm};
 
+use crate::door::HATCHERY;
 use crate::planted::{self, Bug};
 use crate::retire::{Aftermath, Events, Reason, Subject, Verdict, WorkerSeen, aftermath, judge};
 use crate::run::holding::own_annotation;
@@ -24,7 +25,7 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
     let workers = lists.as_deref().map(WorkerLists::by_name);
     let going = nest.deletions.under_way();
     let desk = nest.desk();
-    let judged = snapshot.owned_by(nest.hatchery()).filter_map(|vm| {
+    let judged = snapshot.owned_by(HATCHERY, nest.hatchery()).filter_map(|vm| {
         let annotation = own_annotation(vm, nest.hatchery())?;
         let worker = match workers.as_ref().map(|workers| workers.get(&*vm.name)) {
             None => WorkerSeen::Unknown,
@@ -36,7 +37,7 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
         let known = nest.deletions.events_of(&vm.id, vm.power);
         let subject = Subject {
             name: &vm.name,
-            annotation,
+            annotation: &annotation,
             is_template: vm.template,
             power: vm.power,
             is_connected: vm.connection == Connection::Connected,

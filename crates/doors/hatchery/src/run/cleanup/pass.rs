@@ -136,10 +136,10 @@ fn wait_of(verdict: &Verdict, now: Timestamp) -> Option<Duration> {
 fn note_held(nest: &Nest, verdict: &Verdict, held: &Held) {
     let mut gates = verdict.gates.clone();
     gates.push(Gate::plain("held", false).noting(held.to_string()));
-    let draft = Draft::new(Subject::Vm(verdict.vm.clone()), Decided::Kept, held.to_string())
+    let draft = Draft::new(Subject::vm(&verdict.vm), Decided::Kept, held.to_string())
         .gates(gates)
         .next_look(NextLook::OnPerson);
-    let before = nest.journal.latest(&Subject::Vm(verdict.vm.clone()));
+    let before = nest.journal.latest(&Subject::vm(&verdict.vm));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
         nest.decide(draft, "held");
     }
@@ -151,7 +151,7 @@ fn note_kept(nest: &Nest, verdict: &Verdict) {
         return;
     }
     let draft = Draft::from(verdict);
-    let before = nest.journal.latest(&Subject::Vm(verdict.vm.clone()));
+    let before = nest.journal.latest(&Subject::vm(&verdict.vm));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
         nest.decide(draft, verdict.bound_by().map_or("guard", |gate| gate.name));
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::CallError;
-use roost_fleet::{Decided, Draft, Subject};
+use roost_fleet::{Decided, Draft};
 use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
 use super::aftermath::give_back;
+use crate::door::HATCHERY;
 use crate::pool::{Consistency, Correction, Pool};
 use crate::run::nest::Nest;
 use crate::status::task;
@@ -79,5 +80,5 @@ fn note_disabled(nest: &Nest, pool: &Pool, name: &str) {
     let job = registered.and_then(|registered| registered.job.as_ref());
     let request = job.map_or_else(|| format!("worker {name}"), ToString::to_string);
     let words = format!("worker {name} has no VM any more and was disabled");
-    nest.decide(Draft::new(Subject::Request(request.into()), Decided::Failed, words), "vm-gone");
+    nest.decide(Draft::new(HATCHERY.about_request(request), Decided::Failed, words), "vm-gone");
 }

@@ -15,6 +15,7 @@ use super::SOON;
 use super::make::{Making, NewSpare};
 use super::source::Source;
 use crate::config::{SpareKind, SpareModel};
+use crate::door::HATCHERY;
 use crate::names::NamePrefix;
 use crate::plan::address_need;
 use crate::run::desk::{Desk, lock};
@@ -58,7 +59,7 @@ pub(super) fn look(nest: &Arc<Nest>) -> (Work, Duration) {
     }
     desk.backoffs.retain(|model| pools.iter().any(|pool| pool.kind.model == *model));
     let spares = spares(&snapshot, nest.hatchery(), desk, models, now);
-    let addresses = desk.ledger.taken(now).addresses.free;
+    let addresses = desk.ledger.taken(HATCHERY, now).addresses.free;
     let planned = plan(SpareView {
         pools,
         spares: &spares,
@@ -115,7 +116,7 @@ fn reserve_spares(
             continue;
         };
         let ask = Ask {
-            request: format!("spare {}", nest.uuid()).into(),
+            request: HATCHERY.request(format!("spare {}", nest.uuid())),
             name: None,
             amounts: source.amounts(),
             pool: Some(nest.pool.clone()),
@@ -152,7 +153,7 @@ fn reserve_spares(
 /// Takes a spare out of the reach of jobs; `None` if one has it.
 fn reserve_removal(desk: &mut Desk, vm: VmId, now: Timestamp) -> Option<Reservation> {
     let ask = Ask {
-        request: format!("removal of {vm}").into(),
+        request: HATCHERY.request(format!("removal of {vm}")),
         name: None,
         amounts: Amounts::default(),
         pool: None,
@@ -189,7 +190,7 @@ fn note_waiting(nest: &Nest, pool: &PoolStanding) {
 }
 
 fn note_refusal(nest: &Nest, kind: &SpareKind, refusal: &Refusal) {
-    let next_free = refusal.forecast.and_then(|forecast| forecast.next_free);
+    let next_free = refusal.forecast.as_ref().and_then(|forecast| forecast.next_free);
     let draft = Draft::new(subject(kind), Decided::Deferred, refusal.to_string())
         .gates(refusal.gates.clone())
         .next_look(next_free.map_or(NextLook::OnChange, NextLook::At));
@@ -205,5 +206,5 @@ fn note(nest: &Nest, kind: &SpareKind, draft: Draft, label: &'static str) {
 }
 
 pub(super) fn subject(kind: &SpareKind) -> Subject {
-    Subject::Pool(kind.to_string().into())
+    HATCHERY.about_pool(kind.to_string())
 }

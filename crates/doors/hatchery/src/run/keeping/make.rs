@@ -98,9 +98,10 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
 pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
     let vm = at_work.vm().clone();
     let Some(row) = nest.mirror.vm(&vm) else { return };
-    let Some((annotation, kind)) = own_annotation(&row, nest.hatchery())
-        .and_then(|annotation| Some((annotation, SpareKind::of(&row.name, annotation)?)))
-    else {
+    let Some((annotation, kind)) = own_annotation(&row, nest.hatchery()).and_then(|annotation| {
+        let kind = SpareKind::of(&row.name, &annotation)?;
+        Some((annotation, kind))
+    }) else {
         return;
     };
     match row.power {

@@ -1,10 +1,11 @@
-use roost_fleet::{Phase, Reservation, Vm};
+use roost_fleet::{Reservation, Vm};
 use roost_vim::{Faulted, Reconfigure};
 
 use super::error::vm_may_pass;
 use super::mark::wrote;
 use super::{Pauses, StepError};
 use crate::clone_spec::Claim;
+use crate::door::phase;
 use crate::run::nest::Nest;
 
 impl Nest {
@@ -17,7 +18,7 @@ impl Nest {
         claim: &Claim<'_>,
         reservation: &mut Reservation,
     ) -> Result<(), StepError> {
-        let phase = Phase::Claiming;
+        let phase = phase::CLAIMING;
         let change = claim.reconfigure().map_err(|source| StepError::Claim {
             step: phase.into(),
             machine: spare.name.to_string(),
@@ -32,9 +33,9 @@ impl Nest {
     }
 
     async fn write_claim(&self, spare: &Vm, mut change: Reconfigure) -> Result<(), StepError> {
-        let (step, vm) = (Phase::Claiming.into(), &spare.id);
+        let (step, vm) = (phase::CLAIMING.into(), &spare.id);
         let machine = || spare.name.to_string();
-        let mut pauses = Pauses::within(self.deadlines.of(Phase::Claiming));
+        let mut pauses = Pauses::within(self.deadlines.of(phase::CLAIMING));
         let mut error = None;
         loop {
             // Without a version anybody's change would be overwritten.
@@ -46,7 +47,7 @@ impl Nest {
                             || refused.outcome_unknown()
                             || vm_may_pass(&refused);
                         let is_over = !is_worth_a_look || !pauses.pause().await;
-                        let refused = StepError::vm(Phase::Claiming, &spare.name)(refused);
+                        let refused = StepError::vm(phase::CLAIMING, &spare.name)(refused);
                         if is_over {
                             return Err(refused);
                         }

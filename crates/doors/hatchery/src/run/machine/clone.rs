@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::error::vm_may_pass;
 use super::{Pauses, StepError};
 use crate::clone_spec::Birth;
+use crate::door::phase;
 use crate::run::desk::AtWork;
 use crate::run::nest::Nest;
 
@@ -34,7 +35,7 @@ impl Nest {
         birth: &Birth<'_>,
         template: &Vm,
     ) -> Result<(CloneVm, Arc<TemplateFacts>), StepError> {
-        let failed = |error| StepError::vm(Phase::Cloning, birth.name)(error);
+        let failed = |error| StepError::vm(Phase::CLONING, birth.name)(error);
         let facts = self.template_facts(template).await.map_err(failed)?;
         let request = birth.clone_vm(&self.site);
         let checked = request
@@ -77,9 +78,9 @@ impl Nest {
                 Some(made) => made,
                 None => made.await,
             };
-            made.map_err(StepError::vm(Phase::Cloning, birth.name))
+            made.map_err(StepError::vm(Phase::CLONING, birth.name))
         };
-        let settled = match self.phase(birth.name, Phase::Cloning, cloning).await {
+        let settled = match self.phase(birth.name, Phase::CLONING, cloning).await {
             Ok(made) => self.settle(birth, template, made, &mut sighted, reservation).await,
             Err(error) => Err(error),
         };
@@ -131,7 +132,7 @@ impl Nest {
         reservation.bind(&vm);
         let held = sighted.take().filter(|work| *work.vm() == vm);
         let Some(work) = held.or_else(|| self.at_work(&vm)) else {
-            let (step, machine) = (Phase::Cloning.into(), birth.name.to_owned());
+            let (step, machine) = (Phase::CLONING.into(), birth.name.to_owned());
             return Err(StepError::Changed { step, machine, vm });
         };
         let settled = async {
@@ -158,12 +159,12 @@ impl Nest {
         machine: &str,
         text: &str,
     ) -> Result<(), StepError> {
-        let mut pauses = Pauses::within(self.deadlines.of(Phase::Claiming));
+        let mut pauses = Pauses::within(self.deadlines.of(phase::CLAIMING));
         loop {
             match self.vcenter.ensure_annotation(&vm.moref(), text).await {
                 Ok(_) => return Ok(()),
                 Err(error) if vm_may_pass(&error) && pauses.pause().await => {}
-                Err(error) => return Err(StepError::vm(Phase::Cloning, machine)(error)),
+                Err(error) => return Err(StepError::vm(Phase::CLONING, machine)(error)),
             }
         }
     }

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::error::may_pass;
 use super::{Pauses, StepError};
 use crate::config::{self, GuestLogin, GuestOf};
+use crate::door::phase;
 use crate::model::WorkerModel;
 use crate::planted::{self, Bug};
 use crate::run::nest::Nest;
@@ -126,7 +127,7 @@ impl Nest {
         machine: &str,
         credentials: &GuestCredentials,
     ) -> Result<(), StepError> {
-        let deadline = Instant::now() + self.deadlines.of(Phase::Probing);
+        let deadline = Instant::now() + self.deadlines.of(phase::PROBING);
         let guest = self.guest(vm, credentials).ready_by(deadline);
         let program = Program::new(ECHO, format!("{BEHIND}{PROBE}"));
         let mut pauses = Pauses::until(deadline);
@@ -135,11 +136,11 @@ impl Nest {
                 match guest.start(&program).await {
                     Ok(_) => return Ok(()),
                     Err(error) if may_pass(error.remedy(), &error) && pauses.pause().await => {}
-                    Err(error) => return Err(StepError::guest(Phase::Probing, machine)(error)),
+                    Err(error) => return Err(StepError::guest(phase::PROBING, machine)(error)),
                 }
             }
         };
-        self.phase(machine, Phase::Probing, probing).await
+        self.phase(machine, phase::PROBING, probing).await
     }
 
     /// Runs the operator's script and waits for its end; anything but exit code 0 is an error (D33, W18).
@@ -150,7 +151,7 @@ impl Nest {
         credentials: &GuestCredentials,
         script: &str,
     ) -> Result<(), StepError> {
-        let phase = Phase::Preparing;
+        let phase = phase::PREPARING;
         let program = Program::bash(script);
         match self.run_in_guest(vm, machine, phase, credentials, &program).await?.code {
             0 => Ok(()),
@@ -182,7 +183,7 @@ impl Nest {
         credentials: &GuestCredentials,
         program: &Program,
     ) -> Result<Launch, StepError> {
-        let phase = Phase::Launching;
+        let phase = phase::LAUNCHING;
         let deadline = Instant::now() + self.deadlines.of(phase);
         let guest = self.guest(vm, credentials).ready_by(deadline);
         let launching = async {

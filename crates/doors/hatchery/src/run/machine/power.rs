@@ -14,18 +14,18 @@ const SHUTDOWN_GRACE: Duration = Duration::from_mins(2);
 impl Nest {
     /// Powers a VM on. What may pass, such as a full host, is waited for as long as the phase lasts; all else ends it at once (D19).
     pub(crate) async fn power_on(&self, vm: &VmId, machine: &str) -> Result<(), StepError> {
-        let deadline = Instant::now() + self.deadlines.of(Phase::PoweringOn);
+        let deadline = Instant::now() + self.deadlines.of(Phase::POWERING_ON);
         let mut pauses = Pauses::until(deadline);
         let on = async {
             loop {
                 match self.vcenter.power_on(&vm.moref(), None).await {
                     Ok(_) => return Ok(()),
                     Err(error) if vm_may_pass(&error) && pauses.pause().await => {}
-                    Err(error) => return Err(StepError::vm(Phase::PoweringOn, machine)(error)),
+                    Err(error) => return Err(StepError::vm(Phase::POWERING_ON, machine)(error)),
                 }
             }
         };
-        self.phase(machine, Phase::PoweringOn, on).await?;
+        self.phase(machine, Phase::POWERING_ON, on).await?;
         self.mirror.changed(vm, Wrote::new().power(Power::On));
         Ok(())
     }
@@ -34,9 +34,9 @@ impl Nest {
     pub(crate) async fn power_off(&self, vm: &VmId, machine: &str) -> Result<(), StepError> {
         let off = async {
             let done = self.vcenter.power_off(&vm.moref()).await;
-            done.map_err(StepError::vm(Phase::PoweringOff, machine))
+            done.map_err(StepError::vm(Phase::POWERING_OFF, machine))
         };
-        self.phase(machine, Phase::PoweringOff, off).await?;
+        self.phase(machine, Phase::POWERING_OFF, off).await?;
         self.mirror.changed(vm, Wrote::new().power(Power::Off));
         Ok(())
     }
@@ -45,9 +45,9 @@ impl Nest {
     pub(crate) async fn shut_down(&self, vm: &VmId, machine: &str) -> Result<(), StepError> {
         let off = async {
             let done = self.vcenter.shut_down(&vm.moref(), SHUTDOWN_GRACE).await;
-            done.map_err(StepError::vm(Phase::ShuttingDown, machine))
+            done.map_err(StepError::vm(Phase::SHUTTING_DOWN, machine))
         };
-        self.phase(machine, Phase::ShuttingDown, off).await?;
+        self.phase(machine, Phase::SHUTTING_DOWN, off).await?;
         self.mirror.changed(vm, Wrote::new().power(Power::Off));
         Ok(())
     }
@@ -56,9 +56,9 @@ impl Nest {
     pub(crate) async fn destroy(&self, vm: &VmId, machine: &str) -> Result<(), StepError> {
         let gone = async {
             let done = self.vcenter.destroy(&vm.moref()).await;
-            done.map_err(StepError::vm(Phase::Destroying, machine))
+            done.map_err(StepError::vm(Phase::DESTROYING, machine))
         };
-        match self.phase(machine, Phase::Destroying, gone).await? {
+        match self.phase(machine, Phase::DESTROYING, gone).await? {
             Destroyed::Now => self.mirror.destroyed(vm),
             // Not by us, so the stream tells. A server may also say so of a VM that it lost sight of.
             Destroyed::AlreadyGone => {}

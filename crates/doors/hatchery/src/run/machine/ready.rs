@@ -19,8 +19,8 @@ impl Nest {
         machine: &str,
         expected: Option<IpAddr>,
     ) -> Result<IpAddr, StepError> {
-        self.wait_in_guest(vm, machine, Phase::Booting, condition::guest_ready()).await?;
-        let phase = Phase::WaitingForAddress;
+        self.wait_in_guest(vm, machine, Phase::BOOTING, condition::guest_ready()).await?;
+        let phase = Phase::WAITING_FOR_ADDRESS;
         match expected {
             Some(address) => {
                 let found =

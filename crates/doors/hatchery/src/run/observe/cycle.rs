@@ -14,6 +14,7 @@ use super::super::spare_view::in_flight;
 use super::disks::Disks;
 use super::overview::queue;
 use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::metrics::{Cycle, CycleFacts, PoolReading, VmRow};
 use crate::status::task;
 
@@ -51,7 +52,7 @@ async fn read_usage(nest: &Nest) -> Option<PoolUsage> {
 async fn learn_disks(nest: &Nest, disks: &mut Disks) {
     let snapshot = nest.mirror.snapshot();
     let ours: Vec<Arc<Vm>> =
-        snapshot.owned_by(nest.hatchery()).filter(|vm| !vm.template).cloned().collect();
+        snapshot.owned_by(HATCHERY, nest.hatchery()).filter(|vm| !vm.template).cloned().collect();
     let observer = nest.vcenter.observer();
     if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&observer, &ours)).await {
         tracing::debug!("the sizes of disks are not known: {}", Chain(&error));
@@ -68,10 +69,11 @@ fn collect(nest: &Nest, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
         let desk = nest.desk();
         (queue(&desk, &nest.journal, now).0, in_flight(&snapshot, &desk).len() as u64)
     };
-    let vms: Vec<(&Arc<Vm>, Vec<IpAddr>)> = snapshot.vms().map(|vm| (vm, reported(vm))).collect();
-    let rows = vms.iter().map(|(vm, addresses)| VmRow {
+    let vms = snapshot.vms().map(|vm| (vm, Annotation::of(vm), reported(vm)));
+    let vms: Vec<_> = vms.collect();
+    let rows = vms.iter().map(|(vm, annotation, addresses)| VmRow {
         name: &vm.name,
-        annotation: vm.identity.as_ref().and_then(|identity| identity.detail::<Annotation>()),
+        annotation: annotation.as_deref(),
         is_template: vm.template,
         power: vm.power,
         cpus: vm.cpus,

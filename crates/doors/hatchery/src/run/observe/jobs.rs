@@ -13,6 +13,7 @@ use super::super::nest::Nest;
 use super::view::{Job, JobDetail, JobState};
 use super::vms::Beside;
 use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::job::ModelRequest;
 use crate::plan::{Candidate, Choice};
 use crate::time::elapsed;
@@ -34,14 +35,14 @@ impl Nest {
                 jobs.insert(id.clone(), of_served(served, state));
             }
         }
-        for vm in snapshot.owned_by(self.hatchery()) {
+        for vm in snapshot.owned_by(HATCHERY, self.hatchery()) {
             let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
             let Some(id) = annotation.job().filter(|id| !jobs.contains_key(id)) else { continue };
             let state = of_vm(
-                !is_leaving(vm, annotation, desk.beside()),
+                !is_leaving(vm, &annotation, desk.beside()),
                 beside.status(&vm.name).is_some(),
             );
-            let job = of_annotation(&id, annotation, &vm.name, state);
+            let job = of_annotation(&id, &annotation, &vm.name, state);
             jobs.insert(id, job);
         }
         drop(desk);
@@ -108,7 +109,7 @@ impl Nest {
     ) -> JobState {
         let is_served = snapshot.named(&served.worker).any(|vm| {
             own_annotation(vm, self.hatchery())
-                .is_some_and(|own| !is_leaving(vm, own, desk.beside()))
+                .is_some_and(|own| !is_leaving(vm, &own, desk.beside()))
         });
         of_vm(is_served, beside.status(&served.worker).is_some())
     }
@@ -133,7 +134,7 @@ impl Nest {
 }
 
 pub(super) fn subject(id: &JobId) -> Subject {
-    Subject::Request(id.to_string().into())
+    HATCHERY.about_request(id.to_string())
 }
 
 fn started(verdict: &Decision) -> Option<jiff::Timestamp> {

@@ -7,6 +7,7 @@ use roost_fleet::Snapshot;
 use super::super::nest::Nest;
 use super::status::is_deaf;
 use crate::config::SpareModel;
+use crate::door::HATCHERY;
 use crate::metrics::{Levels, Links};
 
 impl Nest {
@@ -23,8 +24,8 @@ impl Nest {
         }
         Levels {
             links,
-            taken: desk.ledger.taken(now),
-            limits: desk.ledger.limits().clone(),
+            taken: desk.ledger.taken(HATCHERY, now),
+            limits: desk.ledger.limits(HATCHERY).cloned().unwrap_or_default(),
             failing,
         }
     }

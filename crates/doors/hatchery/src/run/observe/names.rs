@@ -22,8 +22,8 @@ struct Seen {
 impl NamesSeen {
     pub(crate) fn note(&self, decision: &Decision, mirror: &Mirror) {
         let subject = match &decision.subject {
-            Subject::Vm(vm) => Some(vm),
-            Subject::Request(_) | Subject::Pool(_) | Subject::Service(_) => None,
+            Subject::Vm { id } => Some(id),
+            Subject::Request(_) | Subject::Pool { .. } | Subject::Service { .. } => None,
         };
         for vm in subject.into_iter().chain(&decision.vm) {
             if let Some(row) = mirror.vm(vm) {

@@ -18,6 +18,7 @@ use super::view::{
 };
 use super::workers::inventory_doubt;
 use crate::config::{SpareKind, SpareModel};
+use crate::door::{HATCHERY, PENDING, REGISTERING, WORKERS};
 use crate::spares::SpareState;
 use crate::time::elapsed;
 
@@ -38,9 +39,10 @@ impl Nest {
         let (queue, oldest) = queue(&desk, &self.journal, now);
         let ordered = ordered(&desk);
         let pools = self.pools(&snapshot, &mut desk, now);
-        let taken = desk.ledger.taken(now);
-        let limits = desk.ledger.limits().clone();
-        let forecast = (taken.addresses.free == 0).then(|| desk.ledger.forecast(now));
+        let taken = desk.ledger.taken(HATCHERY, now);
+        let limits = desk.ledger.limits(HATCHERY).cloned().unwrap_or_default();
+        let forecast =
+            (taken.addresses.free == 0).then(|| desk.ledger.forecast(HATCHERY, now)).flatten();
         drop(desk);
         Overview {
             service: self.hatchery().to_owned(),
@@ -154,7 +156,7 @@ impl Nest {
 
     /// How many of our VMs there are, templates aside.
     pub(super) fn own_vms(&self, snapshot: &Snapshot) -> usize {
-        let ours = snapshot.owned_by(self.hatchery()).filter(|vm| !vm.template);
+        let ours = snapshot.owned_by(HATCHERY, self.hatchery()).filter(|vm| !vm.template);
         ours.filter(|vm| own_annotation(vm, self.hatchery()).is_some()).count()
     }
 }
@@ -204,9 +206,9 @@ fn capacity(taken: &LedgerUse, limits: &Limits) -> Capacity {
         limit,
     };
     Capacity {
-        workers: gauge(|amounts| amounts.workers, limits.workers),
-        pending: gauge(|amounts| amounts.pending, limits.pending),
-        registering: gauge(|amounts| amounts.registering, limits.registering),
+        workers: gauge(|amounts| amounts.of(WORKERS), limits.of(WORKERS)),
+        pending: gauge(|amounts| amounts.of(PENDING), limits.of(PENDING)),
+        registering: gauge(|amounts| amounts.of(REGISTERING), limits.of(REGISTERING)),
         cpus: gauge(|amounts| amounts.cpus, limits.cpus),
         memory_mb: gauge(|amounts| amounts.memory_mb, limits.memory_mb),
     }

@@ -13,6 +13,7 @@ use super::super::holding::{is_leaving, own_annotation};
 use super::super::nest::Nest;
 use super::view::{Stage, Vm, VmDetail, VmKind};
 use crate::annotation::{Annotation, OtherKeys};
+use crate::door::{HATCHERY, phase};
 use crate::names::VmName;
 use crate::retire::{Keep, Verdict};
 
@@ -30,7 +31,7 @@ impl Nest {
         let beside = Beside::new(self, &lists);
         let fates = self.fates(&snapshot);
         let desk = self.desk();
-        let ours = snapshot.owned_by(self.hatchery());
+        let ours = snapshot.owned_by(HATCHERY, self.hatchery());
         let views = ours.filter_map(|vm| beside.view(vm, fates.get(&vm.id), &desk));
         let mut vms: Vec<Vm> = views.collect();
         drop(desk);
@@ -46,7 +47,7 @@ impl Nest {
         let lists = self.workers.latest().unwrap_or_default();
         let fates = self.fates(&snapshot);
         let vm = Beside::new(self, &lists).view(row, fates.get(&row.id), &self.desk())?;
-        let known = Annotation { others: OtherKeys::default(), ..annotation.clone() };
+        let known = Annotation { others: OtherKeys::default(), ..(*annotation).clone() };
         let timeline = self.timelines.of(&vm.name).map(|line| line.steps).unwrap_or_default();
         let decisions = self.decisions_on(&vm.id);
         Some(VmDetail { vm, annotation: known.to_string(), timeline, decisions })
@@ -68,7 +69,7 @@ impl Nest {
     fn decisions_on(&self, vm: &VmId) -> Vec<Arc<Decision>> {
         let mut all = self.journal.find(&Query::default());
         all.retain(|decision| {
-            decision.vm.as_ref() == Some(vm) || decision.subject == Subject::Vm(vm.clone())
+            decision.vm.as_ref() == Some(vm) || decision.subject == Subject::vm(vm)
         });
         all
     }
@@ -98,7 +99,7 @@ impl<'a> Beside<'a> {
 
     fn view(&self, vm: &Arc<roost_fleet::Vm>, fate: Option<&Verdict>, desk: &Desk) -> Option<Vm> {
         let annotation = own_annotation(vm, self.nest.hatchery())?;
-        let kind = kind(vm, annotation, desk);
+        let kind = kind(vm, &annotation, desk);
         let worker_status = self.status(&vm.name);
         let (stage, stage_since) = self.stage(vm, kind, worker_status);
         let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -110,7 +111,7 @@ impl<'a> Beside<'a> {
             power: vm.power,
             stage,
             stage_since,
-            job: vm.job().cloned(),
+            job: vm.request().cloned(),
             model: model.or_else(|| filled(&annotation.vmware_model_path)),
             template: filled(&annotation.vmware_model_path),
             flavor: filled(&annotation.flavor),
@@ -131,7 +132,7 @@ impl<'a> Beside<'a> {
         status: Option<WorkerStatus>,
     ) -> (Option<Stage>, Option<Timestamp>) {
         // Whoever waits for the registration may not have looked yet.
-        let is_over = |phase| phase == Phase::Registering && status.is_some();
+        let is_over = |phase| phase == phase::REGISTERING && status.is_some();
         let phase = self.nest.phase_of(&vm.name).filter(|(phase, _)| !is_over(*phase));
         if let Some((phase, since)) = phase {
             return (Some(Stage::In(phase)), Some(since));
@@ -139,10 +140,10 @@ impl<'a> Beside<'a> {
         let stage = match kind {
             VmKind::Leaving => Some(Stage::Leaving),
             VmKind::Worker | VmKind::Registering if status.is_some() => {
-                Some(Stage::In(Phase::Working))
+                Some(Stage::In(phase::WORKING))
             }
-            VmKind::Worker | VmKind::Registering => Some(Stage::In(Phase::Registering)),
-            VmKind::Building => Some(Stage::In(Phase::Templating)),
+            VmKind::Worker | VmKind::Registering => Some(Stage::In(phase::REGISTERING)),
+            VmKind::Building => Some(Stage::In(Phase::TEMPLATING)),
             VmKind::Spare | VmKind::Template => None,
         };
         (stage, None)

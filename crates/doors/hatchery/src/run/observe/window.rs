@@ -13,6 +13,7 @@ use super::super::steer::Held;
 use super::view::{
     CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
 };
+use crate::door::HATCHERY;
 
 /// What can be seen of a hatchery from outside. A handle: it reads memory, asks no server, changes nothing, and keeps nothing running.
 #[derive(Debug, Clone)]
@@ -128,7 +129,7 @@ impl Window {
     /// The first `most` addresses of the configured ranges. Empty if addresses come from a DHCP server.
     pub fn addresses(&self, most: u64) -> Vec<AddressCell> {
         let now = self.nest.now();
-        self.nest.desk().ledger.address_cells(most, now)
+        self.nest.desk().ledger.address_cells(HATCHERY, most, now)
     }
 
     /// How the deletion guard stands.

@@ -13,6 +13,7 @@ use super::super::desk::Desk;
 use super::super::holding::{is_leaving, own_annotation};
 use super::super::nest::Nest;
 use super::super::workers::WorkerLists;
+use crate::door::HATCHERY;
 use crate::names::VmName;
 use crate::pool::{Listed, NotWhole, Pool, StartedVm};
 
@@ -26,13 +27,13 @@ pub(super) fn started<'a>(
     desk: &Desk,
 ) -> Vec<StartedVm<'a>> {
     snapshot
-        .owned_by(hatchery)
+        .owned_by(HATCHERY, hatchery)
         .filter(|vm| !vm.template && VmName::of(&vm.name).counts_as_worker())
         .filter_map(|vm| {
             let annotation = own_annotation(vm, hatchery)?;
             Some(StartedVm {
                 name: &vm.name,
-                is_leaving: is_leaving(vm, annotation, desk.beside()),
+                is_leaving: is_leaving(vm, &annotation, desk.beside()),
             })
         })
         .collect()

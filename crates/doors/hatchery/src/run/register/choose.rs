@@ -8,6 +8,7 @@ use roost_cds::v1::{Model, ModelPath};
 use roost_fleet::{Snapshot, Vm};
 
 use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::model::{Registration, TemplateSeen, last_modified, need_registration};
 use crate::names::{self, VmName};
 use crate::plan::find_template;
@@ -42,14 +43,10 @@ impl Begin {
     }
 }
 
-pub(super) fn annotation_of(vm: &Vm) -> Option<&Annotation> {
-    vm.identity.as_ref()?.detail::<Annotation>()
-}
-
 /// The template that is named as the model.
 pub(super) fn template_seen<'a>(snapshot: &'a Snapshot, name: &'a str) -> Option<TemplateSeen<'a>> {
     let vm = snapshot.template(name)?;
-    Some(TemplateSeen { name: &vm.name, annotation: annotation_of(vm) })
+    Some(TemplateSeen { name: &vm.name, annotation: Annotation::of(vm) })
 }
 
 /// For a model whose registration is due.
@@ -91,12 +88,12 @@ pub(super) fn choose(
 
 /// Two models of one name in two groups want the same template. Whose it is keeps it: taking turns they would build for ever.
 fn other_model(template: &Vm, model: &Model) -> Option<String> {
-    let path = &annotation_of(template)?.worker_model_path;
+    let path = &Annotation::of(template)?.worker_model_path;
     (!path.is_empty() && *path != model.path().to_string()).then(|| path.clone())
 }
 
 fn born(vm: &Vm) -> Option<Timestamp> {
-    annotation_of(vm).and_then(|annotation| annotation.created.get()).or(vm.created)
+    Annotation::of(vm).and_then(|annotation| annotation.created.get()).or(vm.created)
 }
 
 /// A template of this model, as it is now, that was built and not yet put in its place.
@@ -116,8 +113,8 @@ fn built<'a>(snapshot: &'a Snapshot, hatchery: &'a str, model: &Model) -> Option
 fn unfinished<'a>(
     snapshot: &'a Snapshot,
     hatchery: &'a str,
-) -> impl Iterator<Item = (&'a Arc<Vm>, &'a Annotation)> {
-    let ours = snapshot.owned_by(hatchery);
+) -> impl Iterator<Item = (&'a Arc<Vm>, Arc<Annotation>)> {
+    let ours = snapshot.owned_by(HATCHERY, hatchery);
     let ours = ours.filter_map(move |vm| Some((vm, own_annotation(vm, hatchery)?)));
     ours.filter(|(vm, annotation)| match VmName::of(&vm.name) {
         // A model may itself be called so; its template is then no leftover.
@@ -155,7 +152,7 @@ mod tests {
     use roost_fleet::{Mirror, Power, VmId, Wrote};
 
     use super::*;
-    use crate::annotation::HatcheryIdentities;
+    use crate::annotation::HatcheryVms;
     use crate::model::tests::v1_model;
 
     const NOW: Timestamp = Timestamp::constant(1_780_300_000, 0);
@@ -164,7 +161,7 @@ mod tests {
 
     impl Datacenter {
         fn new() -> Self {
-            let datacenter = Self(Mirror::new(Arc::new(HatcheryIdentities), Arc::new(SystemClock)));
+            let datacenter = Self(Mirror::new(vec![Arc::new(HatcheryVms)], Arc::new(SystemClock)));
             datacenter.0.created(&VmId::new("vm-1"), Wrote::new().name("base").template(true));
             datacenter
         }

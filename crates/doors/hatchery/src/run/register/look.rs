@@ -11,8 +11,9 @@ use roost_fleet::{
     Subject, VmId,
 };
 
-use super::choose::{Begin, abandoned, annotation_of, choose, template_seen};
+use super::choose::{Begin, abandoned, choose, template_seen};
 use crate::annotation::Annotation;
+use crate::door::{HATCHERY, REGISTERING, WORKERS};
 use crate::model::{TemplateSeen, to_register};
 use crate::names::{self, NamePrefix};
 use crate::plan::address_need;
@@ -42,7 +43,7 @@ pub(super) struct NewRegistration {
 }
 
 pub(super) fn subject(path: &ModelPath) -> Subject {
-    Subject::Pool(format!("model {path}").into())
+    HATCHERY.about_pool(format!("model {path}"))
 }
 
 pub(super) fn look(nest: &Nest) -> Work {
@@ -58,11 +59,12 @@ pub(super) fn look(nest: &Nest) -> Work {
     let mut desk = nest.desk();
     let snapshot = nest.mirror.snapshot();
     let at_it = at_it(nest, &snapshot, &models);
+    let at_it: Vec<_> = at_it.iter().map(|(vm, annotation)| (*vm, &**annotation)).collect();
     let templates: BTreeMap<&str, TemplateSeen<'_>> = models
         .iter()
         .filter_map(|model| Some((&*model.name, template_seen(&snapshot, &model.name)?)))
         .collect();
-    let find = |name: &str| templates.get(name).copied();
+    let find = |name: &str| templates.get(name).cloned();
     for (model, verdict) in to_register(&models, nest.hatchery(), find, &at_it) {
         let begin = verdict.and_then(|()| choose(model, nest.hatchery(), &snapshot, now));
         let begin = match begin {
@@ -99,10 +101,10 @@ fn at_it<'a>(
     nest: &Nest,
     snapshot: &'a Snapshot,
     models: &[v1::Model],
-) -> Vec<(&'a str, &'a Annotation)> {
+) -> Vec<(&'a str, Arc<Annotation>)> {
     let built: BTreeSet<String> = models.iter().map(|model| names::building(&model.name)).collect();
     let vms = snapshot.vms().filter_map(|vm| {
-        let annotation = annotation_of(vm)?;
+        let annotation = Annotation::of(vm)?;
         let is_at_it = if annotation.is_of(nest.hatchery()) {
             // A complete template that is not in its place yet holds up nobody.
             !vm.template
@@ -124,7 +126,7 @@ fn reserve(
     now: Timestamp,
 ) -> Result<Option<(Arc<str>, Reservation)>, NoRoom> {
     // By its name and not its path: models of one name in two groups would build in the same VM.
-    let request: Arc<str> = format!("register {}", model.name).into();
+    let request = HATCHERY.request(format!("register {}", model.name));
     if desk.ledger.has_machine(&request, now) {
         return Ok(None);
     }
@@ -144,12 +146,12 @@ fn reserve(
         request,
         name: Some(first),
         amounts: Amounts {
-            workers: 1,
-            registering: 1,
             cpus: source.cpus.into(),
             memory_mb: source.memory_mb,
             ..Amounts::default()
-        },
+        }
+        .count(WORKERS, 1)
+        .count(REGISTERING, 1),
         pool: Some(nest.pool.clone()),
         machine: Machine::Fresh { address: address_need(&nest.config) },
     };

@@ -8,7 +8,7 @@ use roost_cds::v1::Model;
 use roost_fleet::{Phase, PhaseError, Power, Reservation, Vm, VmId, WaitError, Wrote, condition};
 use roost_vim::{GuestCredentials, Program};
 
-use super::choose::annotation_of;
+use crate::annotation::Annotation;
 use crate::clone_spec::{Birth, Purpose};
 use crate::names;
 use crate::run::desk::AtWork;
@@ -28,7 +28,7 @@ pub(super) async fn build(
     work: &mut Option<AtWork>,
 ) -> Result<VmId, StepError> {
     let name = names::building(&model.name);
-    let phase = Phase::Templating;
+    let phase = Phase::TEMPLATING;
     let deadline = nest.deadlines.of(phase);
     let building = async {
         let address = reservation.address().cloned();
@@ -79,7 +79,7 @@ async fn end(
     // As workers are started: what is behind the empty echo is run by a shell (5.4).
     let program = Program::new("/bin/echo", format!("-n ;{last}"));
     nest.launch(vm, machine, credentials, &program).await?;
-    let step = Phase::PoweringOff;
+    let step = Phase::POWERING_OFF;
     match nest.mirror.wait_until(vm, ENDING, condition::powered(Power::Off)).await {
         Ok(()) => Ok(()),
         Err(WaitError::Never { .. }) => {
@@ -101,14 +101,14 @@ pub(super) async fn install(
     model: &Model,
     built: &VmId,
 ) -> Result<Arc<Vm>, StepError> {
-    let step = Phase::Templating.into();
+    let step = Phase::TEMPLATING.into();
     let machine = || model.name.clone();
     let Some(_at_work) = nest.at_work(built) else {
         return Err(StepError::Changed { step, machine: machine(), vm: built.clone() });
     };
     let snapshot = nest.mirror.snapshot();
     for before in snapshot.named(&model.name).filter(|vm| vm.id != *built) {
-        let is_ours = annotation_of(before)
+        let is_ours = Annotation::of(before)
             .is_some_and(|annotation| annotation.is_of(nest.hatchery()) && annotation.model);
         let vm = before.id.clone();
         if !is_ours {
@@ -120,7 +120,7 @@ pub(super) async fn install(
         nest.destroy(&vm, &model.name).await?;
     }
     let named = nest.vcenter.rename(&built.moref(), &model.name).await;
-    named.map_err(StepError::vm(Phase::Templating, &model.name))?;
+    named.map_err(StepError::vm(Phase::TEMPLATING, &model.name))?;
     nest.mirror.changed(built, Wrote::new().name(model.name.as_str()));
     nest.signals.spares.notify_one();
     nest.signals.plan.notify_one();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roost_cds::v1::ModelPath;
 use roost_cds::{CallError, JobId, JobStatus, v1};
-use roost_fleet::{Decided, Draft, Power, Subject, Vm};
+use roost_fleet::{Decided, Draft, Power, Vm};
 use roost_supervise::{Chain, Tasks};
 
 use super::NewWorker;
@@ -16,6 +16,7 @@ use super::job_side::{Found, Standing, Taking, standing, take};
 use super::kit::pack;
 use super::watch::{Watched, watch};
 use crate::annotation::Annotation;
+use crate::door::HATCHERY;
 use crate::job::Job;
 use crate::metrics::Counted;
 use crate::model::WorkerModel;
@@ -36,11 +37,11 @@ const ASKING: Duration = Duration::from_mins(5);
 pub(in crate::run) fn adopt(nest: &Arc<Nest>, tasks: &Arc<Tasks>) {
     let snapshot = nest.mirror.snapshot();
     let mut count = 0_usize;
-    for vm in snapshot.owned_by(nest.hatchery()) {
+    for vm in snapshot.owned_by(HATCHERY, nest.hatchery()) {
         let Some((annotation, job)) = unfinished(nest, vm) else { continue };
         let Some(work) = nest.at_work(&vm.id) else { continue };
         count += 1;
-        let (annotation, vm) = (annotation.clone(), Arc::clone(vm));
+        let vm = Arc::clone(vm);
         let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
         tasks.errand("adoption", async move {
             Adoption { nest: &nest, tasks: &on, vm: &vm, annotation: &annotation, job }
@@ -54,7 +55,7 @@ pub(in crate::run) fn adopt(nest: &Arc<Nest>, tasks: &Arc<Tasks>) {
 }
 
 /// A worker's VM on its way, by what it says about itself; `None` for all others. One that had its time is the clean-up's.
-fn unfinished<'a>(nest: &Nest, vm: &'a Vm) -> Option<(&'a Annotation, JobId)> {
+fn unfinished(nest: &Nest, vm: &Vm) -> Option<(Arc<Annotation>, JobId)> {
     let annotation = own_annotation(vm, nest.hatchery())?;
     let is_worker = VmName::of(&vm.name) == VmName::Worker
         && !(vm.template
@@ -118,7 +119,7 @@ impl Adoption<'_> {
     }
 
     fn decide(&self, what: impl Into<String>, label: &'static str) {
-        let subject = Subject::Request(self.job.to_string().into());
+        let subject = HATCHERY.about_request(self.job.to_string());
         let reason = format!("{} {}: {}", self.vm.name, self.vm.id, what.into());
         self.nest.decide(Draft::new(subject, Decided::Adopted, reason).vm(&self.vm.id), label);
     }
@@ -276,7 +277,8 @@ impl Adoption<'_> {
         }
         let job = self.job.to_string();
         let others = nest.mirror.snapshot();
-        let is_served = others.serving(&job).any(|other| other.id != self.vm.id);
+        let is_served =
+            others.serving(&HATCHERY.request(job.as_str())).any(|other| other.id != self.vm.id);
         drop(work);
         if !is_served {
             match super::job_side::give_back(nest, &self.job).await {

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roost_fleet::{Phase, VmId};
+use roost_fleet::VmId;
 use tokio::time::sleep;
 
 use super::NewWorker;
 use super::kit::Kit;
+use crate::door::phase;
 use crate::run::machine::{Launch, LaunchSeen, Pauses, StepError};
 use crate::run::nest::Nest;
 
@@ -55,12 +56,12 @@ async fn find_earlier(
         if look > 0 {
             sleep(SHOWS_WITHIN).await;
         }
-        let mut pauses = Pauses::within(nest.deadlines.of(Phase::Probing));
+        let mut pauses = Pauses::within(nest.deadlines.of(phase::PROBING));
         let seen = loop {
             match nest.look_for_launch(vm, &kit.credentials).await {
                 Ok(seen) => break seen,
                 Err(error) => {
-                    let error = StepError::guest(Phase::Probing, worker)(error);
+                    let error = StepError::guest(phase::PROBING, worker)(error);
                     if !error.may_pass() || !pauses.pause().await {
                         return Err(error);
                     }
@@ -71,7 +72,7 @@ async fn find_earlier(
             LaunchSeen::Absent => {}
             LaunchSeen::Running { pid } => return Ok(Some(Launch::Running { pid })),
             LaunchSeen::Ended(exit) => {
-                let (step, machine) = (Phase::Launching.into(), worker.to_owned());
+                let (step, machine) = (phase::LAUNCHING.into(), worker.to_owned());
                 return Err(StepError::Exit { step, machine, code: exit.code });
             }
         }

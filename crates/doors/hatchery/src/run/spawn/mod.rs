@@ -37,6 +37,7 @@ use self::source::{Source, Stillborn};
 use self::watch::{Watched, watch};
 use super::nest::Nest;
 use super::order::{Order, Outcome};
+use crate::door::HATCHERY;
 use crate::flavor::Flavor;
 use crate::job::Job;
 use crate::metrics::{Counted, Start};
@@ -59,7 +60,7 @@ struct NewWorker {
 
 impl NewWorker {
     fn subject(&self) -> Subject {
-        Subject::Request(self.job.id.to_string().into())
+        HATCHERY.about_request(self.job.id.to_string())
     }
 }
 

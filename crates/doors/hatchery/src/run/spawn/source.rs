@@ -92,7 +92,7 @@ impl Source {
         let is_fit = |spare: &Annotation| spare.provisioning && spare.doomed.is_none();
         let annotation = own_annotation(&spare, nest.hatchery())
             .filter(|annotation| spare.power == Power::Off && is_fit(annotation));
-        let annotation = Box::new(annotation.ok_or_else(no_spare)?.clone());
+        let annotation = Box::new((*annotation.ok_or_else(no_spare)?).clone());
         let has_disk_size = new.flavor.as_ref().is_some_and(|flavor| flavor.disk_gb.is_some());
         let devices = if has_disk_size {
             let read = nest.vcenter.devices(&vm.moref()).await;

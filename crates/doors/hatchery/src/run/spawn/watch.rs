@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::CallError;
-use roost_fleet::{Check, Phase, PhaseError, Power, Vm};
+use roost_fleet::{Check, PhaseError, Power, Vm};
 use roost_supervise::Tasks;
 use roost_vim::{Exit, GuestCredentials};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::NewWorker;
 use super::give_up::{hand_back, put_down, record};
 use super::job_side::{Standing, standing};
+use crate::door::phase;
 use crate::run::desk::AtWork;
 use crate::run::machine::{Launch, LaunchSeen, Pauses};
 use crate::run::nest::Nest;
@@ -64,7 +65,7 @@ async fn until_registered(nest: &Nest, watched: Watched) {
             exit = launch_ended(nest, &watched) => Err(End::LaunchEnded(exit)),
         }
     };
-    let run = nest.timelines.run(&watched.new.worker, Phase::Registering, within, waiting).await;
+    let run = nest.timelines.run(&watched.new.worker, phase::REGISTERING, within, waiting).await;
     match run {
         Ok(()) => {
             nest.desk().attempts.forget(&watched.new.job.id);

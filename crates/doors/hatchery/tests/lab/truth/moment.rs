@@ -7,6 +7,7 @@ use std::sync::Arc;
 use roost_cds::WorkerStatus;
 use roost_clock::Clock as _;
 use roost_fleet::Limit;
+use roost_hatchery::door::{PENDING, REGISTERING, WORKERS};
 use roost_vcenter_sim::{Power, VmGlance};
 
 use super::{Invariant, Note, Seen, exceeds};
@@ -148,9 +149,9 @@ impl Seen {
                 vms.iter().flat_map(|(vm, _)| [" ", &*vm.name]).collect()
             };
             let checks: [(&str, u64, Limit, String); 5] = [
-                ("workers", count(working.len()), limits.workers, names(&working)),
-                ("starting workers", pending, limits.pending, names(&working)),
-                ("registering workers", registering, limits.registering, names(&working)),
+                ("workers", count(working.len()), limits.of(WORKERS), names(&working)),
+                ("starting workers", pending, limits.of(PENDING), names(&working)),
+                ("registering workers", registering, limits.of(REGISTERING), names(&working)),
                 ("CPUs", cpus, limits.cpus, names(&running)),
                 ("MB of memory", memory, limits.memory_mb, names(&running)),
             ];

@@ -1,18 +1,15 @@
 use super::*;
-use crate::Limit;
 
 #[test]
 fn a_refusal_carries_every_gate_and_the_first_that_failed() {
     let mut ledger = ledger(Limits {
-        workers: Limit::At(3),
-        pending: Limit::At(1),
         cpus: Limit::At(16),
         reserve: Some(Reserve { count: 2, cpus: 2, memory_mb: 2048 }),
-        ..Limits::default()
+        ..quotas(Limit::At(3), Limit::At(1), Limit::Unlimited)
     });
     let _held = ledger.reserve(ask("a", 8), at(0)).unwrap();
     let refusal = ledger.reserve(ask("b", 8), at(0)).unwrap_err();
-    assert_eq!(refusal.bound_by, LedgerGate::Pending);
+    assert_eq!(refusal.bound_by, LedgerGate::Quota(PENDING));
     let told: Vec<String> = refusal.gates.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -39,21 +36,21 @@ fn each_gate_binds_by_itself() {
     let open = Limits::default();
     let unlimited = |request: &str| ask(request, 4);
     let registering = |request: &str| {
-        let amounts = Amounts { workers: 1, registering: 1, ..Amounts::default() };
+        let amounts = Amounts::default().count(WORKERS, 1).count(REGISTERING, 1);
         Ask { amounts, ..ask(request, 0) }
     };
     for (case, limits, asked, wanted) in [
         (
             "workers",
-            Limits { workers: Limit::At(1), ..open.clone() },
+            open.clone().quota(WORKERS, Limit::At(1)),
             unlimited("b"),
-            LedgerGate::Workers,
+            LedgerGate::Quota(WORKERS),
         ),
         (
             "pending",
-            Limits { pending: Limit::At(1), ..open.clone() },
+            open.clone().quota(PENDING, Limit::At(1)),
             unlimited("b"),
-            LedgerGate::Pending,
+            LedgerGate::Quota(PENDING),
         ),
         ("cpus", Limits { cpus: Limit::At(7), ..open.clone() }, unlimited("b"), LedgerGate::Cpus),
         (
@@ -64,9 +61,9 @@ fn each_gate_binds_by_itself() {
         ),
         (
             "registering",
-            Limits { registering: Limit::At(0), ..open.clone() },
+            open.clone().quota(REGISTERING, Limit::At(0)),
             registering("b"),
-            LedgerGate::Registering,
+            LedgerGate::Quota(REGISTERING),
         ),
         ("twice the same", open.clone(), unlimited("a"), LedgerGate::Request),
     ] {
@@ -77,20 +74,15 @@ fn each_gate_binds_by_itself() {
     let mut ledger = ledger(open);
     let held: Vec<_> =
         (0..6).map(|n| ledger.reserve(ask(&n.to_string(), 64), at(0)).unwrap()).collect();
-    assert_eq!(ledger.taken(at(0)).promised.cpus, 6 * 64, "no limit is no limit");
+    assert_eq!(ledger.taken(DOOR, at(0)).promised.cpus, 6 * 64, "no limit is no limit");
     drop(held);
 }
 
 #[test]
 fn a_gate_of_which_nothing_is_needed_does_not_bind() {
-    let mut ledger = ledger(Limits { pending: Limit::At(1), ..Limits::default() });
-    ledger.see(
-        &VmId::new("vm-1"),
-        "w",
-        holding("x", Amounts { pending: 5, ..worker(1, 1) }),
-        at(0),
-    );
-    let amounts = Amounts { workers: 1, registering: 1, ..Amounts::default() };
+    let mut ledger = ledger(Limits::default().quota(PENDING, Limit::At(1)));
+    ledger.see(DOOR, &VmId::new("vm-1"), "w", holding("x", worker(1, 1).count(PENDING, 5)), at(0));
+    let amounts = Amounts::default().count(WORKERS, 1).count(REGISTERING, 1);
     assert!(ledger.reserve(Ask { amounts, ..ask("r", 0) }, at(0)).is_ok());
 }
 
@@ -142,7 +134,7 @@ fn a_pool_is_asked_and_what_is_on_its_way_counts() {
     let vm = VmId::new("vm-1");
     first.submitted();
     first.bind(&vm);
-    ledger.see(&vm, "vm-of-a", holding("a", worker(6, 6 * 1024)), at(1));
+    ledger.see(DOOR, &vm, "vm-of-a", holding("a", worker(6, 6 * 1024)), at(1));
     assert_eq!(bound(&mut ledger, within("b", 5), at(2)), LedgerGate::PoolMemory);
     ledger.set_pool(&pool, Some(PoolRoom { cpu_mhz: 1, memory_mb: 5 * 1024 }));
     let second = ledger.reserve(within("b", 5), at(3)).unwrap();
@@ -151,7 +143,7 @@ fn a_pool_is_asked_and_what_is_on_its_way_counts() {
 
     ledger.set_pool(&pool, Some(PoolRoom { cpu_mhz: 0, memory_mb: 10 * 1024 }));
     assert_eq!(bound(&mut ledger, within("c", 1), at(4)), LedgerGate::PoolCpu);
-    ledger.set_limits(Limits { mhz_per_cpu: Some(2_000), ..Limits::default() });
+    ledger.set_limits(DOOR, Limits { mhz_per_cpu: Some(2_000), ..Limits::default() });
     ledger.set_pool(&pool, Some(PoolRoom { cpu_mhz: 7_000, memory_mb: 10 * 1024 }));
     assert_eq!(bound(&mut ledger, within("c", 4), at(4)), LedgerGate::PoolCpu);
     assert!(ledger.reserve(within("c", 3), at(4)).is_ok());
@@ -193,19 +185,17 @@ fn a_spare_has_one_taker_and_a_fresh_machine_is_the_other_way() {
 fn exhausted_addresses_are_a_reason_with_a_forecast() {
     let mut ledger = ledger(Limits::default());
     for number in 1..=4_u8 {
-        let holding = Holding {
-            addresses: vec![[10, 0, 0, number].into()],
-            ends: Some(at(1_000 + 100 * u64::from(number))),
-            ..Holding::default()
-        };
-        ledger.see(&VmId::new(format!("vm-{number}")), "x", holding, at(0));
+        let vm = VmId::new(format!("vm-{number}"));
+        let ends = Some(at(1_000 + 100 * u64::from(number)));
+        ledger.see_addresses(&vm, vec![[10, 0, 0, number].into()], at(0));
+        ledger.see(DOOR, &vm, "x", Holding { ends, ..Holding::default() }, at(0));
     }
     let mut held: Vec<_> =
         (0..2).map(|n| ledger.reserve(ask(&n.to_string(), 1), at(0)).unwrap()).collect();
     assert_eq!(held[1].address().unwrap().address.to_string(), "10.0.0.6");
     let refusal = ledger.reserve(ask("late", 1), at(0)).unwrap_err();
     assert_eq!(refusal.bound_by, LedgerGate::Address);
-    let forecast = refusal.forecast.unwrap();
+    let forecast = refusal.forecast.clone().unwrap();
     assert_eq!(
         forecast.next_free,
         Some(at(1_100 + 120)),
@@ -216,11 +206,40 @@ fn exhausted_addresses_are_a_reason_with_a_forecast() {
         "address: needs 1, 6 of 6 taken; 4 of 6 used, 2 promised, 0 resting; \
          the next one is expected by 1970-01-01T00:20:20Z"
     );
-    ledger.vanish(&VmId::new("vm-3"), at(10));
+    ledger.see_addresses(&VmId::new("vm-3"), Vec::new(), at(10));
+    ledger.vanish(DOOR, &VmId::new("vm-3"), at(10));
     let forecast = ledger.reserve(ask("late", 1), at(11)).unwrap_err().forecast.unwrap();
     assert_eq!((forecast.next_free, forecast.by), (Some(at(130)), crate::ComesFreeBy::Rest));
     assert!(forecast.to_string().ends_with("the next one has rested by 1970-01-01T00:02:10Z"));
     let late = ledger.reserve(ask("late", 1), at(130)).unwrap();
     assert_eq!(late.address().unwrap().address.to_string(), "10.0.0.3");
     held.clear();
+}
+
+#[test]
+fn two_doors_share_addresses_and_room_and_nothing_else() {
+    const OTHER: DoorName = DoorName::new("other");
+    let one = Limits { cpus: Limit::At(4), ..Limits::default() };
+    let mut ledger = ledger(one.clone()).with_account(OTHER, one, plan("10.0.0.0/30"));
+    let pool = PoolId::new("resgroup-8");
+    ledger.set_pool(&pool, Some(PoolRoom { cpu_mhz: 1, memory_mb: 10 * 1024 }));
+    let within = |door: DoorName| Ask {
+        request: door.request("42"),
+        pool: Some(pool.clone()),
+        ..ask("42", 4)
+    };
+    let first = ledger.reserve(within(DOOR), at(0)).unwrap();
+    let second = ledger.reserve(within(OTHER), at(0)).unwrap();
+    assert_eq!(first.address().unwrap().address.to_string(), "10.0.0.1");
+    assert_eq!(second.address().unwrap().address.to_string(), "10.0.0.2", "the first is given");
+    assert_eq!(ledger.taken(OTHER, at(0)).promised.cpus, 4, "each door counts its own");
+    assert_eq!(bound(&mut ledger, within(DOOR), at(0)), LedgerGate::Request);
+
+    let third = Ask { request: OTHER.request("43"), amounts: size(0, 3 * 1024), ..within(OTHER) };
+    assert_eq!(bound(&mut ledger, third.clone(), at(0)), LedgerGate::PoolMemory);
+    drop(first);
+    let third = ledger.reserve(third, at(0)).unwrap();
+    assert_eq!(third.address().unwrap().address.to_string(), "10.0.0.1", "given back");
+    let nobody = Ask { request: DoorName::new("nobody").request("1"), ..ask("1", 1) };
+    assert_eq!(bound(&mut ledger, nobody, at(0)), LedgerGate::Request);
 }

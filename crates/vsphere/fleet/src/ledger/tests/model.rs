@@ -6,9 +6,8 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Limit;
 
-const WORKERS: u64 = 4;
+const MOST: u64 = 4;
 const CPUS: u64 = 10;
 const SAFETY: u64 = 300;
 const REST: u64 = 120;
@@ -75,8 +74,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let limits =
-            Limits { workers: Limit::At(WORKERS), cpus: Limit::At(CPUS), ..Limits::default() };
+        let limits = Limits { cpus: Limit::At(CPUS), ..Limits::default() };
+        let limits = limits.quota(WORKERS, Limit::At(MOST));
         let mut world =
             Self { ledger: ledger(limits), now: 1_000, machines: Vec::new(), resting: Vec::new() };
         for number in 0..2 {
@@ -114,21 +113,22 @@ impl World {
         let index = index % self.machines.len();
         let machine = &self.machines[index];
         if machine.gone {
-            self.ledger.vanish(&machine.id, now);
+            self.ledger.see_addresses(&machine.id, Vec::new(), now);
+            self.ledger.vanish(DOOR, &machine.id, now);
         } else if machine.exists {
             let amounts = match (machine.claimed, machine.on) {
                 (false, _) => Amounts::default(),
-                (true, false) => Amounts { workers: 1, ..Amounts::default() },
-                (true, true) => Amounts { workers: 1, cpus: machine.cpus, ..Amounts::default() },
+                (true, false) => Amounts::default().count(WORKERS, 1),
+                (true, true) => size(machine.cpus, 0).count(WORKERS, 1),
             };
             let holding = Holding {
                 own: true,
                 request: machine.claimed.then(|| machine.request.as_str().into()),
                 amounts,
-                addresses: machine.address.into_iter().collect(),
                 ends: None,
             };
-            self.ledger.see(&machine.id, &name_of(index), holding, now);
+            self.ledger.see_addresses(&machine.id, machine.address.into_iter().collect(), now);
+            self.ledger.see(DOOR, &machine.id, &name_of(index), holding, now);
             self.machines[index].shown = true;
         }
     }
@@ -137,7 +137,7 @@ impl World {
         let index = self.machines.len();
         let asked = Ask {
             name: Some(name_of(index).into()),
-            amounts: Amounts { workers: 1, cpus, ..Amounts::default() },
+            amounts: size(cpus, 0).count(WORKERS, 1),
             machine: if warm {
                 super::Machine::Spare { candidates: self.spares() }
             } else {
@@ -254,7 +254,7 @@ impl World {
     /// What must hold of the world itself, whatever the ledger believes.
     fn check(&self) {
         let live = || self.machines.iter().filter(|machine| machine.claimed && !machine.gone);
-        assert!(live().count() as u64 <= WORKERS, "too many workers");
+        assert!(live().count() as u64 <= MOST, "too many workers");
         let cpus: u64 = live().filter(|machine| machine.on).map(|machine| machine.cpus).sum();
         assert!(cpus <= CPUS, "too many CPUs: {cpus}");
         let requests: BTreeSet<&str> = live().map(|machine| machine.request.as_str()).collect();
@@ -278,11 +278,11 @@ impl World {
         (0..self.machines.len()).for_each(|index| self.see(index));
         self.now += 2 * SAFETY;
         let now = self.now();
-        let taken = self.ledger.taken(now);
+        let taken = self.ledger.taken(DOOR, now);
         assert_eq!(taken.promised, Amounts::default());
         assert_eq!(taken.reservations, 0);
         let live = self.machines.iter().filter(|machine| machine.claimed && !machine.gone);
-        assert_eq!(taken.by_vms.workers, live.count() as u64);
+        assert_eq!(taken.by_vms.of(WORKERS), live.count() as u64);
         let used = self.machines.iter().filter(|machine| machine.exists && !machine.gone);
         assert_eq!(
             taken.addresses.used,

@@ -8,26 +8,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_vim::wire::types::{GuestNicInfo, PropertyChange, PropertyChangeOp};
+use roost_vim::wire::types::{GuestNicInfo, OptionValue, PropertyChange, PropertyChangeOp};
 use roost_vim::wire::{Array, MoRef, MoType, Value};
 use roost_vim::{Change, Properties, Update};
 
 use super::core::Core;
 use super::*;
+use crate::DoorName;
 use crate::time::later;
 
 /// `owner/job/address`, each of which may be empty; a name `ip-10-0-0-1` holds an address.
 #[derive(Debug)]
 struct Slashes;
 
-impl ReadIdentity for Slashes {
-    fn read(&self, annotation: &str) -> Option<Identity> {
+const LAB: DoorName = DoorName::new("lab");
+
+static LENGTHS: Notes<usize> = Notes::new();
+
+impl Recognise for Slashes {
+    fn needs(&self) -> &[Need] {
+        &[Need::InstanceUuid, Need::ExtraConfig("lab.owner")]
+    }
+
+    fn recognise(&self, vm: &Marks<'_>) -> Option<Claim> {
+        if let Some(owner) = vm.extra_config("lab.owner") {
+            let request = vm.instance_uuid.map(Into::into);
+            return Some(Claim { request, ..Claim::of(LAB, owner) });
+        }
+        let annotation = vm.annotation?;
         let mut parts = annotation.strip_prefix("test:")?.split('/');
-        Some(Identity {
+        Some(Claim {
+            door: LAB,
             owner: parts.next()?.into(),
-            job: parts.next().filter(|job| !job.is_empty()).map(Into::into),
+            request: parts.next().filter(|request| !request.is_empty()).map(Into::into),
             address: parts.next().and_then(|address| address.parse().ok()),
-            detail: Some(Arc::new(annotation.len())),
+            note: Some(LENGTHS.keep(annotation.len())),
         })
     }
 
@@ -42,7 +57,7 @@ fn at(millis: u64) -> Timestamp {
 
 /// One whose stream is up.
 fn core() -> Core {
-    let mut core = Core::new(Arc::new(Slashes));
+    let mut core = Core::new(vec![Arc::new(Slashes)]);
     core.stream.synced = true;
     core
 }
@@ -115,7 +130,7 @@ fn leave(number: u32) -> Update {
 
 impl Core {
     fn hear(&mut self, updates: &[Update]) {
-        self.apply(updates, true, false, at(0));
+        self.apply(0, updates, true, false, at(0));
     }
 
     fn row(&self, number: u32) -> Arc<Vm> {

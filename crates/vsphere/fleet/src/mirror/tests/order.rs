@@ -102,7 +102,7 @@ impl World {
             looked: false,
             announces_cpus,
         };
-        world.core.begin_load();
+        world.core.begin_load(1);
         world.under_way = Some(first);
         world.step(Op::Deliver);
         world
@@ -177,7 +177,7 @@ impl World {
             Op::Reconnect => {
                 (self.told, self.under_way, self.uncounted) = (None, None, false);
                 (self.looked, self.read) = (false, None);
-                self.core.begin_load();
+                self.core.begin_load(1);
             }
             _ => {}
         }
@@ -195,7 +195,7 @@ impl World {
             (Some(_), false) => vec![leave(VM)],
             (None, false) => vec![],
         };
-        self.core.apply(&updates, true, false, at(self.now));
+        self.core.apply(0, &updates, true, false, at(self.now));
         self.told = state.exists.then_some(state);
         self.uncounted = true;
     }

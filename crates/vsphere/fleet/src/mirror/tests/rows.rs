@@ -28,8 +28,8 @@ fn a_row_is_read_from_its_properties() {
         (2, 2048, Power::On, Connection::Connected)
     );
     assert_eq!(vm.owner().unwrap().as_ref(), "hv1");
-    assert_eq!(vm.job().unwrap().as_ref(), "job-7");
-    assert_eq!(vm.identity.as_ref().unwrap().detail::<usize>(), Some(&23));
+    assert_eq!(vm.request().unwrap().as_ref(), "job-7");
+    assert_eq!(LENGTHS.of(&vm).as_deref(), Some(&23));
     assert_eq!(vm.annotation.as_deref(), Some("test:hv1/job-7/10.0.0.9"));
     assert_eq!(vm.pool, Some(PoolId::new("resgroup-8")));
     assert_eq!(vm.parent.as_deref(), Some("group-v3"));
@@ -67,8 +67,8 @@ fn rows_are_found_by_name_owner_job_and_address() {
     ]);
     let seen = Snapshot { tables: core.tables.clone(), ..Snapshot::default() };
     assert_eq!(ids(seen.named("a")), ["vm-1", "vm-2"]);
-    assert_eq!(ids(seen.owned_by("hv1")), ["vm-1", "vm-3", "vm-5"]);
-    assert_eq!(ids(seen.serving("j2")), ["vm-2"]);
+    assert_eq!(ids(seen.owned_by(LAB, "hv1")), ["vm-1", "vm-3", "vm-5"]);
+    assert_eq!(ids(seen.serving(&LAB.request("j2"))), ["vm-2"]);
     let using = |address: &str| ids(seen.using(address.parse().unwrap()));
     assert_eq!(using("10.0.0.1"), ["vm-1"], "a template only remembers");
     assert_eq!(using("10.0.0.2"), ["vm-2", "vm-4"]);
@@ -84,7 +84,10 @@ fn rows_are_found_by_name_owner_job_and_address() {
     ]);
     let now = &core.tables;
     assert_eq!((ids(now.named("a")), ids(now.named("c"))), (vec![], vec!["vm-1"]));
-    assert_eq!((ids(now.serving("j1")), ids(now.serving("j9"))), (vec![], vec!["vm-1"]));
+    assert_eq!(
+        (ids(now.serving(&LAB.request("j1"))), ids(now.serving(&LAB.request("j9")))),
+        (vec![], vec!["vm-1"])
+    );
     assert!(now.using("10.0.0.2".parse().unwrap()).next().is_none());
     assert_eq!(ids(seen.named("a")), ["vm-1", "vm-2"], "a snapshot does not move");
 
@@ -188,13 +191,13 @@ fn pools_tell_their_room() {
 #[test]
 fn a_new_stream_makes_nobody_leave_before_it_is_complete() {
     let mut core = core();
-    core.begin_load();
+    core.begin_load(1);
     core.hear(&[enter(1, usual(1)), enter(2, usual(2)), enter(3, usual(3))]);
-    core.begin_load();
+    core.begin_load(1);
     assert!(!core.freshness().complete);
-    core.apply(&[enter(1, usual(1))], false, false, at(0));
+    core.apply(0, &[enter(1, usual(1))], false, false, at(0));
     assert!(core.has(2) && core.has(3), "what is missing may yet come");
-    core.apply(&[enter(3, usual(3))], true, false, at(0));
+    core.apply(0, &[enter(3, usual(3))], true, false, at(0));
     assert!(core.freshness().complete);
     assert!(core.has(1) && !core.has(2) && core.has(3));
 }
@@ -202,4 +205,41 @@ fn a_new_stream_makes_nobody_leave_before_it_is_complete() {
 #[test]
 fn a_row_is_small() {
     assert!(size_of::<Vm>() <= 384, "{} bytes", size_of::<Vm>());
+}
+
+#[test]
+fn a_vm_is_recognised_by_extra_config_and_instance_uuid() {
+    let option = |value: &str| {
+        let option = OptionValue { key: "lab.owner".into(), value: Some(Value::string(value)) };
+        set("config.extraConfig[\"lab.owner\"]", Value::data(option))
+    };
+    let mut core = core();
+    core.hear(&[enter(
+        1,
+        vec![text("name", "web"), option("ns-1"), text("config.instanceUuid", "u-1")],
+    )]);
+    assert_eq!(ids(core.tables.owned_by(LAB, "ns-1")), ["vm-1"]);
+    assert_eq!(ids(core.tables.serving(&LAB.request("u-1"))), ["vm-1"]);
+    core.hear(&[modify(1, vec![option("ns-2")])]);
+    assert_eq!(ids(core.tables.claimed_by(LAB)), ["vm-1"]);
+    assert_eq!(core.row(1).owner().unwrap().as_ref(), "ns-2");
+    core.hear(&[modify(1, vec![unset("config.extraConfig[\"lab.owner\"]")])]);
+    assert!(core.row(1).claim.is_none());
+
+    core.wrote(&vm_id(2), Wrote::new().name("db").extra_config("lab.owner", "ns-1"), at(0));
+    assert_eq!(ids(core.tables.owned_by(LAB, "ns-1")), ["vm-2"], "ours from its first instant");
+}
+
+#[test]
+fn a_vm_that_moves_between_containers_stays() {
+    let mut core = core();
+    core.begin_load(2);
+    core.apply(0, &[enter(1, usual(1))], false, false, at(0));
+    core.apply(1, &[enter(2, usual(2))], true, false, at(0));
+    assert!(core.has(1) && core.has(2));
+    core.apply(1, &[enter(1, usual(1))], true, false, at(0));
+    core.apply(0, &[leave(1)], true, false, at(0));
+    assert!(core.has(1));
+    core.apply(1, &[leave(1)], true, false, at(0));
+    assert!(!core.has(1));
 }

@@ -6,7 +6,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn mirror() -> Mirror {
-    let mirror = Mirror::new(Arc::new(Slashes), Arc::new(SimClock::new()));
+    let mirror = Mirror::new(vec![Arc::new(Slashes)], Arc::new(SimClock::new()));
     mirror.update(|core| core.hear(&[enter(1, usual(1)), enter(2, usual(2))]));
     mirror
 }

@@ -22,7 +22,7 @@ fn a_change_is_seen_at_once_and_in_every_index() {
     core.wrote(&vm_id(1), claimed(), at(0));
     let vm = core.row(1);
     assert_eq!((vm.cpus, vm.memory_mb, &*vm.name), (8, 8192, "worker-x"));
-    assert_eq!(ids(core.tables.serving("j1")), ["vm-1"]);
+    assert_eq!(ids(core.tables.serving(&LAB.request("j1"))), ["vm-1"]);
     assert_eq!(ids(core.tables.named("worker-1")), [""; 0]);
     assert_eq!(ids(core.tables.using("10.0.0.9".parse().unwrap())), ["vm-1"]);
     assert_eq!(vm.change_version, None, "the version before would only be refused");
@@ -143,11 +143,11 @@ fn a_vm_that_we_made_is_there_at_once() {
     let mut core = core();
     core.hear(&[]);
     core.wrote(&vm_id(7), claimed().power(Power::On), at(0));
-    assert_eq!(ids(core.tables.owned_by("hv1")), ["vm-7"]);
+    assert_eq!(ids(core.tables.owned_by(LAB, "hv1")), ["vm-7"]);
     assert_eq!(core.row(7).power, Power::On);
     // A page of the stream can hold the VM before all of it is there.
     core.hear(&[enter(7, vec![text("name", "worker-x")])]);
-    assert_eq!(core.row(7).job().unwrap().as_ref(), "j1");
+    assert_eq!(core.row(7).request().unwrap().as_ref(), "j1");
     core.hear(&[leave(7)]);
     assert!(!core.has(7), "it has been there, and has left");
 }
@@ -160,7 +160,7 @@ fn a_vm_that_we_made_and_the_stream_never_shows_is_looked_for() {
     core.read(&vm_id(7), Some(&properties(usual(7))), at(2_001));
     answers(&mut core, 3);
     assert!(core.has(7));
-    core.apply(&[], true, true, at(3_000));
+    core.apply(0, &[], true, true, at(3_000));
     assert_eq!(core.take_doubts(at(3_000)), [vm_id(7)], "a new load did not have it either");
     core.read(&vm_id(7), None, at(3_001));
     assert!(!core.has(7));
@@ -176,7 +176,7 @@ fn a_vm_that_we_destroyed_is_gone_at_once_and_stays_gone() {
     let mut core = known();
     core.destroyed(&vm_id(1), at(0));
     assert!(!core.has(1));
-    assert!(core.tables.owned_by("hv1").next().is_none());
+    assert!(core.tables.owned_by(LAB, "hv1").next().is_none());
     core.hear(&[modify(1, vec![text("name", "late news")]), enter(1, usual(1))]);
     assert!(!core.has(1), "an older update that arrives late");
     core.hear(&[leave(1)]);
@@ -198,7 +198,7 @@ fn a_vm_that_was_not_destroyed_after_all_comes_back() {
     core.read(&vm_id(1), None, at(2_004));
     assert!(!core.has(1));
     assert_eq!(core.take_doubts(at(2_005)), [], "it waits for the stream to say so");
-    core.begin_load();
+    core.begin_load(1);
     core.hear(&[]);
     answers(&mut core, 3);
     assert_eq!(core.take_doubts(at(600_000)), []);
