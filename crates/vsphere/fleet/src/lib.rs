@@ -2,12 +2,14 @@
 
 mod address;
 mod cow_map;
+mod fleet;
 mod freshness;
 mod gate;
 mod guard;
 mod ids;
 mod journal;
 mod ledger;
+mod machines;
 mod mirror;
 mod phase;
 mod time;
@@ -16,6 +18,7 @@ pub use address::{
     AddressCell, AddressCounts, AddressPlan, AddressRanges, AddressState, ComesFreeBy, Forecast,
     Network, Problem,
 };
+pub use fleet::{Fleet, FleetRules, FleetSettings, OpenError, SharedLedger};
 pub use freshness::{Freshness, Unfit};
 pub use gate::{Gate, Limit, Measure};
 pub use guard::{
@@ -28,6 +31,7 @@ pub use ledger::{
     AddressGrant, AddressNeed, Amounts, Ask, Counts, Holding, Ledger, LedgerGate, LedgerTimes,
     LedgerUse, Limits, Machine, PoolRoom, Quota, Refusal, Reservation, Reserve,
 };
+pub use machines::{Hold, Label, MachineError, Machines, NotMade, Owner, Pauses, Rewrite, Started};
 pub use mirror::{
     Check, Claim, Connection, Guest, GuestNic, Marks, Mirror, Need, Note, Notes, Pool, PoolAmount,
     PoolUsage, Power, Recognise, Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote,

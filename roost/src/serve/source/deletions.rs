@@ -65,6 +65,7 @@ pub(super) fn detail(
 
 fn words(basis: Basis) -> &'static str {
     match basis {
+        Basis::Asked => "deleted by a person",
         Basis::Marked => "given up by us",
         Basis::Finished => "done and stopped by itself",
         Basis::Expired => "lived longer than it may",

@@ -305,7 +305,7 @@ async fn changes_tell_of_decisions_and_of_the_inventory() {
         match news.expect("the hatchery lives") {
             News::Changed => changed = true,
             News::Decided(decision) => {
-                let is_it = decision.subject.to_string() == format!("request {job}");
+                let is_it = decision.subject.to_string() == format!("hatchery request {job}");
                 spawned |= is_it && decision.verdict == Decided::Spawned;
             }
         }

@@ -80,6 +80,15 @@ impl Core {
         self.reading.vm_paths()
     }
 
+    pub(super) fn extra_config_key(&self, key: &str) -> Option<&'static str> {
+        self.reading.extra_config_key(key)
+    }
+
+    /// The row that these properties make.
+    pub(super) fn peek(&mut self, id: &VmId, properties: &Properties) -> Vm {
+        self.reading.vm(id, properties, None).0
+    }
+
     pub(super) fn freshness(&self) -> Freshness {
         Freshness {
             complete: self.loaded && self.stream.synced,

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use roost_clock::Clock;
+use roost_vim::{CallError, Observer, Remedy};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -133,6 +134,26 @@ impl Mirror {
             true
         };
         tokio::time::timeout(within, complete).await.unwrap_or(false)
+    }
+
+    /// The key of `extraConfig` itself, if a door needs it.
+    pub(crate) fn extra_config_key(&self, key: &str) -> Option<&'static str> {
+        self.core().extra_config_key(key)
+    }
+
+    /// A VM as the server has it now, without taking it over; `None` if there is none. One call.
+    pub(crate) async fn read(
+        &self,
+        observer: &Observer,
+        vm: &VmId,
+    ) -> Result<Option<Vm>, CallError> {
+        let paths = self.core().vm_paths();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        match observer.properties(&vm.moref(), &paths).await {
+            Ok(properties) => Ok(Some(self.core().peek(vm, &properties))),
+            Err(error) if error.remedy() == Remedy::Gone => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// A VM was made by us, with what it was made as. It can be seen from here on, also if the stream shows it later.

@@ -155,6 +155,10 @@ impl Reading {
         Arc::clone(&self.vm_paths)
     }
 
+    pub(crate) fn extra_config_key(&self, key: &str) -> Option<&'static str> {
+        self.extra_config.values().find(|known| **known == key).copied()
+    }
+
     /// Sees anew whose the VM is.
     pub(crate) fn recognise(&self, vm: &mut Vm) {
         let marks = Marks {

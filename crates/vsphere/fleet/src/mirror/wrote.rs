@@ -87,6 +87,19 @@ impl Wrote {
         self
     }
 
+    /// What a VM is recognised by, as it was read.
+    pub(crate) fn marks_of(vm: &Vm) -> Self {
+        let extra_config = vm.extra_config.as_deref().cloned().unwrap_or_default();
+        Self {
+            name: Some(Arc::clone(&vm.name)),
+            annotation: vm.annotation.clone(),
+            instance_uuid: vm.instance_uuid.as_deref().map(Into::into),
+            folder: vm.parent.clone(),
+            extra_config,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn moves_power(&self) -> bool {
         self.power.is_some()
     }

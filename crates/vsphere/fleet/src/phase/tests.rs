@@ -73,7 +73,7 @@ async fn a_renamed_machine_keeps_the_phase_that_lasts() {
     assert_eq!(timelines.of("provision-2").unwrap().steps[0].ended, None);
     drop(other);
     let json = serde_json::to_value(timelines.of("worker-1").unwrap()).unwrap();
-    assert_eq!(json["steps"][0]["phase"], "claiming");
+    assert_eq!(json["steps"][0]["phase"], "reconfiguring");
     assert_eq!(json["steps"][0]["deadline_ms"], 1_000);
 }
 

@@ -214,10 +214,13 @@ fn a_vm_is_recognised_by_extra_config_and_instance_uuid() {
         set("config.extraConfig[\"lab.owner\"]", Value::data(option))
     };
     let mut core = core();
-    core.hear(&[enter(
-        1,
-        vec![text("name", "web"), option("ns-1"), text("config.instanceUuid", "u-1")],
-    )]);
+    let mut changes = usual(1);
+    changes.extend([
+        text("config.annotation", ""),
+        option("ns-1"),
+        text("config.instanceUuid", "u-1"),
+    ]);
+    core.hear(&[enter(1, changes)]);
     assert_eq!(ids(core.tables.owned_by(LAB, "ns-1")), ["vm-1"]);
     assert_eq!(ids(core.tables.serving(&LAB.request("u-1"))), ["vm-1"]);
     core.hear(&[modify(1, vec![option("ns-2")])]);
