@@ -3,6 +3,7 @@
 mod cause;
 mod condition;
 mod controller;
+pub mod crd;
 mod diff;
 mod draft;
 mod events;
@@ -15,12 +16,15 @@ mod metrics;
 mod next;
 mod object;
 mod pass;
+pub mod rbac;
 mod rebase;
 mod reconciler;
+pub mod serve;
 mod store;
 mod verdict;
 mod version;
 mod watch;
+pub mod webhook;
 mod worker;
 mod writer;
 
