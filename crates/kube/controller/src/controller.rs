@@ -83,11 +83,7 @@ impl<'a, K: Object> Controller<'a, K> {
         let intake = Arc::new(Intake::new(queue, watch.store()));
         watch.listen({
             let intake = Arc::clone(&intake);
-            move |change: &Change<K>| {
-                let priority = intake.priority(Some(&change.object), change.cause);
-                let add = roost_workqueue::Add::at(priority);
-                intake.queue.add_with(add, [Key::of(change.object.as_ref())]);
-            }
+            move |change: &Change<K>| intake.changed(change)
         });
         let awaited = vec![awaited(watch)];
         Self { manager, name: name.to_owned(), watch: watch.clone(), settings, intake, awaited }
@@ -134,11 +130,8 @@ impl<'a, K: Object> Controller<'a, K> {
             let reconciler = Arc::clone(&reconciler);
             Box::new(move |object, cause| reconciler.priority(object, cause))
         });
-        let changed = {
-            let intake = Arc::clone(&self.intake);
-            Arc::new(move |key: &Key| intake.put(key.clone(), Cause::Changed))
-        };
-        let home = Home { store: self.watch.store(), changed };
+        let author: Arc<dyn crate::draft::Author> = Arc::clone(&self.intake) as _;
+        let home = Home { store: self.watch.store(), author };
         let metrics = self.manager.metrics().of(&self.name);
         let worker = Worker {
             clock: self.manager.clock(),

@@ -21,14 +21,31 @@ pub struct Draft<K: Object> {
 /// Where an answer of the server goes.
 pub(crate) struct Home<K> {
     pub(crate) store: Store<K>,
-    /// Called when the answer shows changes of others that were not seen yet.
-    pub(crate) changed: Arc<dyn Fn(&Key) + Send + Sync>,
+    pub(crate) author: Arc<dyn Author>,
 }
 
 impl<K> Clone for Home<K> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), changed: Arc::clone(&self.changed) }
+        Self { store: self.store.clone(), author: Arc::clone(&self.author) }
     }
+}
+
+/// Who is told of writes, so that the watch event of an own write causes no pass. The event may come before the answer.
+pub(crate) trait Author: Send + Sync {
+    fn begin(&self, key: &Key);
+    /// The write is over.
+    fn end(&self, key: &Key, written: Written<'_>);
+}
+
+/// How a write ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written<'a> {
+    /// The object has this version, and nobody else's change is in it that was not seen.
+    Alone(&'a str),
+    /// It has this version, and somebody else changed it too.
+    WithOthers(&'a str),
+    /// Nothing is known.
+    Unknown,
 }
 
 impl<K: Object> Draft<K> {

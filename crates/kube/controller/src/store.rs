@@ -1,6 +1,6 @@
 //! The objects of one kind as the watch last showed them. Reading costs no call.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -28,7 +28,32 @@ struct Shared<K> {
 struct Content<K> {
     objects: HashMap<Key, Arc<K>>,
     indexes: Vec<IndexEntries<K>>,
-    deleted_uids: VecDeque<String>,
+    deleted: Deleted,
+}
+
+/// Uids of deleted objects, the latest ones.
+#[derive(Default)]
+struct Deleted {
+    uids: HashSet<Arc<str>>,
+    order: VecDeque<Arc<str>>,
+}
+
+impl Deleted {
+    fn contains(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    fn remember(&mut self, uid: &str) {
+        let uid: Arc<str> = uid.into();
+        if self.uids.insert(Arc::clone(&uid)) {
+            self.order.push_back(uid);
+        }
+        if self.order.len() > REMEMBERED_DELETIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.uids.remove(&oldest);
+        }
+    }
 }
 
 /// What an arriving object was.
@@ -50,7 +75,7 @@ pub(crate) enum Arrival<K> {
 impl<K: Object> Store<K> {
     pub(crate) fn new() -> Self {
         let content =
-            Content { objects: HashMap::new(), indexes: Vec::new(), deleted_uids: VecDeque::new() };
+            Content { objects: HashMap::new(), indexes: Vec::new(), deleted: Deleted::default() };
         let is_synced = watch::Sender::new(false);
         Self { shared: Arc::new(Shared { content: RwLock::new(content), is_synced }) }
     }
@@ -119,7 +144,7 @@ impl<K: Object> Store<K> {
     /// Takes in an object that a list or a watch brought. Late and doubled messages change nothing.
     pub(crate) fn arrive(&self, object: K) -> Arrival<K> {
         let mut content = self.write();
-        if object.meta().uid.as_ref().is_some_and(|uid| content.deleted_uids.contains(uid)) {
+        if object.meta().uid.as_ref().is_some_and(|uid| content.deleted.contains(uid)) {
             return Arrival::Known;
         }
         let key = Key::of(&object);
@@ -204,14 +229,9 @@ impl<K: Object> Content<K> {
     }
 
     fn remember_deletion(&mut self, gone: &K) {
-        let Some(uid) = &gone.meta().uid else { return };
-        if self.deleted_uids.contains(uid) {
-            return;
+        if let Some(uid) = &gone.meta().uid {
+            self.deleted.remember(uid);
         }
-        if self.deleted_uids.len() == REMEMBERED_DELETIONS {
-            self.deleted_uids.pop_front();
-        }
-        self.deleted_uids.push_back(uid.clone());
     }
 }
 

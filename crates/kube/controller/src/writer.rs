@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use crate::diff::{apply, merge_patch, replaces_a_list};
-use crate::draft::Draft;
+use crate::draft::{Author, Draft, Written};
 use crate::key::Key;
 use crate::next::{Remedial, Remedy};
 use crate::object::Object;
@@ -174,9 +174,10 @@ impl Writer {
             if replaces_a_list(&patch) {
                 patch["metadata"]["resourceVersion"] = seen["metadata"]["resourceVersion"].clone();
             }
+            let writing = Writing::begin(draft, &at);
             match self.patch(draft, &at, part, &patch).await {
                 Ok(answer) => {
-                    Self::take_in(draft, &at, &seen, &wanted, &patch, answer)?;
+                    Self::take_in(draft, &at, &seen, &wanted, &patch, answer, writing)?;
                     return Ok(true);
                 }
                 Err(Error::Api(status)) if status.is_not_found() => return Err(at.gone()),
@@ -203,21 +204,20 @@ impl Writer {
         wanted: &Value,
         patch: &Value,
         answer: K,
+        writing: Writing,
     ) -> Result<(), WriteError> {
-        let home = draft.home.clone();
         let mut expected = seen.clone();
         apply(&mut expected, patch);
         let got = at.encode(&answer)?;
         Self::rebase(draft, at, seen, wanted, answer)?;
-        if let Some(home) = home {
+        if let Some(home) = &draft.home {
             home.store.written(draft.seen.as_ref());
-            let is_ours = [Part::Status, Part::Main].into_iter().all(|part| {
-                merge_patch(&part.of(expected.clone()), &part.of(got.clone())).is_none()
-            });
-            if !is_ours {
-                (home.changed)(&at.key);
-            }
         }
+        let is_ours = [Part::Status, Part::Main]
+            .into_iter()
+            .all(|part| merge_patch(&part.of(expected.clone()), &part.of(got.clone())).is_none());
+        let version = draft.seen.meta().resource_version.as_deref().unwrap_or_default();
+        writing.end(if is_ours { Written::Alone(version) } else { Written::WithOthers(version) });
         Ok(())
     }
 
@@ -287,6 +287,36 @@ impl Writer {
             random.duration(wait / 2, wait)
         };
         sleep(wait).await;
+    }
+}
+
+/// A write under way. If it is dropped, nothing is known of how it ended.
+struct Writing {
+    author: Option<Arc<dyn Author>>,
+    key: Key,
+}
+
+impl Writing {
+    fn begin<K: Object>(draft: &Draft<K>, at: &At) -> Self {
+        let author = draft.home.as_ref().map(|home| Arc::clone(&home.author));
+        if let Some(author) = &author {
+            author.begin(&at.key);
+        }
+        Self { author, key: at.key.clone() }
+    }
+
+    fn end(mut self, written: Written<'_>) {
+        if let Some(author) = self.author.take() {
+            author.end(&self.key, written);
+        }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(author) = self.author.take() {
+            author.end(&self.key, Written::Unknown);
+        }
     }
 }
 
