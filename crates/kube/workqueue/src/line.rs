@@ -71,15 +71,6 @@ impl<T: Entry> Line<T> {
         None
     }
 
-    /// The first, whether it counts or not.
-    pub(crate) fn front(&self) -> Option<T> {
-        self.entries.front().copied()
-    }
-
-    pub(crate) fn drop_front(&mut self) {
-        self.entries.pop_front();
-    }
-
     pub(crate) fn pop(&mut self, shown: impl Fn(Slot) -> Ticket) -> Option<T> {
         let first = self.first(shown)?;
         self.entries.pop_front();

@@ -40,7 +40,7 @@ pub(crate) enum Place {
 /// The tickets that a slot shows. Apart from the records, because lines look at these of many slots.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shown {
-    /// In its level, and in the line by the time at a level.
+    /// In its level.
     pub(crate) level: Ticket,
     /// In the line by age.
     pub(crate) age: Ticket,

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use crate::add::{Add, Delay};
 use crate::backoff::Failures;
-use crate::levels::Levels;
-use crate::line::{Entry, Line, Ticket};
+use crate::levels::{Levels, Standing};
+use crate::line::{Line, Ticket};
 use crate::moment::Moment;
 use crate::record::{Place, Records, Slot};
 use crate::settings::{Ageing, Order, Settings};
@@ -28,32 +28,14 @@ pub(crate) struct State<K> {
     waiting: BTreeMap<(Moment, Reverse<i32>, Ticket), Slot>,
     /// All keys that can be taken, by how long they could have been.
     by_age: Line<(Ticket, Slot)>,
-    /// The same keys, by how long they are at their level; unused without ageing.
-    by_level_age: Line<Aged>,
+    /// No key is due to rise before this.
+    next_rise: Moment,
     parked: usize,
     last_ticket: Ticket,
     ageing: Option<Ageing>,
     is_closed: bool,
     pub(crate) failures: Failures<K>,
     pub(crate) tally: Tally,
-}
-
-/// A key at its level, and since when.
-#[derive(Debug, Clone, Copy)]
-struct Aged {
-    since: Moment,
-    ticket: Ticket,
-    slot: Slot,
-}
-
-impl Entry for Aged {
-    fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-
-    fn slot(&self) -> Slot {
-        self.slot
-    }
 }
 
 /// Whom a change concerns among those who wait for a key.
@@ -82,7 +64,7 @@ impl<K: Eq + Hash + Clone> State<K> {
             ready: Levels::new(),
             waiting: BTreeMap::new(),
             by_age: Line::new(),
-            by_level_age: Line::new(),
+            next_rise: Moment::default(),
             parked: 0,
             last_ticket: 0,
             // A wait of nothing would let keys rise for ever within one step.
@@ -196,19 +178,13 @@ impl<K: Eq + Hash + Clone> State<K> {
         let record = self.records.at(slot);
         let (level, ticket) = (record.level, record.ticket);
         self.records.shown[slot as usize].level = ticket;
-        self.ready.insert(level, ticket, slot);
-        if self.ageing.is_some() {
-            self.by_level_age.push(Aged { since: now, ticket, slot });
-        }
+        self.ready.insert(level, Standing { ticket, slot, since: now });
     }
 
     fn leave_level(&mut self, slot: Slot, level: i32) {
         self.records.shown[slot as usize].level = 0;
         let shown = &self.records.shown;
         self.ready.lost_one(level, |slot| shown[slot as usize].level);
-        if self.ageing.is_some() {
-            self.by_level_age.lost_one(|slot| shown[slot as usize].level);
-        }
     }
 
     /// A record that is in no order goes where its due time says.
@@ -252,24 +228,30 @@ impl<K: Eq + Hash + Clone> State<K> {
         }
     }
 
+    /// Lets keys rise that have stood at their level for long enough. Those at the head of a level stand there longest, so only
+    /// heads are looked at, and only when the first of them is due.
     fn age(&mut self, now: Moment) {
-        let Some(ageing) = self.ageing else { return };
-        while let Some(Aged { since, ticket, slot }) = self.by_level_age.front()
-            && since.plus(ageing.after) <= now
-        {
-            if self.records.shown[slot as usize].level != ticket {
-                self.by_level_age.drop_front();
+        let Some(Ageing { after, ceiling }) = self.ageing else { return };
+        if now < self.next_rise {
+            return;
+        }
+        self.next_rise = now.plus(after);
+        // Upwards, so that a key rises by one level and not by all at once.
+        for level in self.ready.upwards() {
+            let Some(above) = self.ready.above(level).filter(|above| *above <= ceiling) else {
                 continue;
-            }
-            let above = self.ready.above(self.records.at(slot).level);
-            match above {
-                Some(above) if above <= ageing.ceiling => self.lift(slot, above, now),
-                // Nothing to rise to: it is asked again after the same time.
-                _ => {
-                    let shown = &self.records.shown;
-                    self.by_level_age.pop(|slot| shown[slot as usize].level);
-                    self.by_level_age.push(Aged { since: now, ticket, slot });
+            };
+            loop {
+                let shown = &self.records.shown;
+                let Some(head) = self.ready.head(level, |slot| shown[slot as usize].level) else {
+                    break;
+                };
+                let due = head.since.plus(after);
+                if due > now {
+                    self.next_rise = self.next_rise.min(due);
+                    break;
                 }
+                self.lift(head.slot, above, now);
             }
         }
     }
@@ -295,10 +277,6 @@ impl<K: Eq + Hash + Clone> State<K> {
             }
         };
         self.records.shown[slot as usize] = crate::record::Shown::default();
-        if self.ageing.is_some() {
-            let shown = &self.records.shown;
-            self.by_level_age.lost_one(|slot| shown[slot as usize].level);
-        }
         let record = self.records.at_mut(slot);
         (record.place, record.is_taken) = (Place::Nowhere, true);
         self.tally.taken(slot, record.label, now.since(record.ready_since), now);
@@ -329,7 +307,6 @@ impl<K: Eq + Hash + Clone> State<K> {
         self.ready.clear();
         self.waiting.clear();
         self.by_age.clear();
-        self.by_level_age.clear();
         self.parked = 0;
         self.tally.cleared();
         for slot in self.records.slots() {
