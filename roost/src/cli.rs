@@ -195,6 +195,10 @@ pub(crate) struct SimVcenter {
     #[arg(long, value_enum, default_value_t = Guests::Scripted)]
     pub(crate) guests: Guests,
 
+    /// Let programs in guests that execute have all rights of root, should this be root: without it they see a machine that they cannot change
+    #[arg(long)]
+    pub(crate) unconfined_guests: bool,
+
     /// How long clones, boots and other tasks take
     #[arg(long, value_enum, default_value_t = Pace::Quick)]
     pub(crate) pace: Pace,

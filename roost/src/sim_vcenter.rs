@@ -77,6 +77,7 @@ fn options(args: SimVcenter) -> anyhow::Result<Options> {
             Guests::Scripted => GuestMode::Scripted,
             Guests::Exec => GuestMode::Exec,
         },
+        unconfined_guests: args.unconfined_guests,
         timings: match args.pace {
             Pace::Real => Timings::realistic(),
             Pace::Quick => Timings::quick(),

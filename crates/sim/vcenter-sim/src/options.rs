@@ -45,6 +45,8 @@ pub struct Options {
     pub seed: u64,
     pub timings: Timings,
     pub guests: GuestMode,
+    /// Whether guests that execute do so without namespaces of their own even as root, with all the rights that root has here.
+    pub unconfined_guests: bool,
     /// How many events are kept.
     pub event_retention: usize,
     /// Where the content of datastore files is kept; in memory if unset.
@@ -87,6 +89,7 @@ impl Default for Options {
             seed: 0,
             timings: Timings::default(),
             guests: GuestMode::default(),
+            unconfined_guests: false,
             event_retention: 10_000,
             datastore_dir: None,
             credentials: None,

@@ -1,8 +1,10 @@
 //! Programs as child processes of this machine.
 //!
-//! A program runs as the tools would run it: through `/bin/bash`, with exactly the given environment. Three things differ
-//! from a real guest, and this is no sandbox: the program has the rights of the simulator's user.
+//! A program runs as the tools would run it: through `/bin/bash`, with exactly the given environment. Four things differ
+//! from a real guest, and this is no sandbox: the program has the rights of the simulator's user. A simulator that runs as root
+//! confines its guests; see [`Confinement`].
 //!
+//! - `HOME`, `TMPDIR`, `TMP` and `TEMP` always name folders of the guest's own, because programs remove what is in them.
 //! - Paths of files that were put into the guest through guest operations, and those below `/usr/local/bin` and `/tmp`, are
 //!   translated where the program's path or its arguments (a script, say) name them; its working directory is translated,
 //!   too. Any other path is one of this machine, and so is every path that stands in a file.
@@ -15,6 +17,7 @@
 //! Every program leads a process group of its own, which is killed when its VM is powered off or destroyed, when the program
 //! is terminated, and when the simulator ends.
 
+mod confine;
 mod translate;
 
 use std::collections::BTreeSet;
@@ -30,6 +33,7 @@ use crate::guest::file::PRIVATE;
 use crate::guest::process::default_environment;
 use crate::guest::{GuestProgram, guest_path};
 
+pub(crate) use self::confine::{Confinement, is_needed};
 use self::translate::{OWN_DIRECTORIES, translate};
 
 /// The process group of a program.
@@ -71,10 +75,12 @@ pub(super) fn start(
     program: &GuestProgram,
     uploaded: &BTreeSet<String>,
     pid: i64,
+    confinement: Option<&Confinement>,
     ended: impl FnOnce(i32, Option<PowerRequest>, String) + Send + 'static,
 ) -> io::Result<Child> {
     let corner = root.join(PRIVATE);
     let commands = prepare(root, &corner)?;
+    fs::create_dir_all(root.join(home(&program.user).trim_start_matches('/')))?;
     let log = corner.join("output").join(format!("{pid}.log"));
     let output = File::create(&log)?;
     let directory =
@@ -83,12 +89,22 @@ pub(super) fn start(
     fs::create_dir_all(&directory)?;
     let line = format!("{} {}", program.path, program.arguments);
     let line = translate(&line, root, uploaded, &commands);
-    let mut child = Command::new("/bin/bash")
-        .arg("-c")
+    let mut command = match confinement.map(Confinement::enter) {
+        Some([enter, options @ ..]) => {
+            let mut command = Command::new(enter);
+            command.args(options).arg("/bin/bash");
+            command
+        }
+        None => Command::new("/bin/bash"),
+    };
+    // Entering a namespace leaves the working directory behind, so the shell goes there itself.
+    let mut child = command
+        .args(["-c", "cd \"$0\" && exec /bin/bash -c \"$1\""])
+        .arg(&directory)
         .arg(line)
         .env_clear()
         .envs(environment(program, root, &commands))
-        .current_dir(directory)
+        .current_dir(&directory)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
@@ -107,6 +123,12 @@ pub(super) fn start(
     Ok(Child { group })
 }
 
+/// Namespaces for the guest whose directory is `root`.
+pub(super) fn confine(root: &Path) -> io::Result<Confinement> {
+    prepare(root, &root.join(PRIVATE))?;
+    Confinement::new(root)
+}
+
 /// A program that a signal ended is reported as a shell reports it.
 fn exit_code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
@@ -117,7 +139,7 @@ fn home(user: &str) -> String {
     if user == "root" { "/root".into() } else { format!("/home/{user}") }
 }
 
-/// Exactly what was given, but for `PATH`: without the simulator's commands in front, a guest could shut this machine down,
+/// Exactly what was given, but for the folders that programs clean up, and for `PATH`: without the simulator's commands in front, a guest could shut this machine down,
 /// and what it installs for itself must be found before what this machine has.
 fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(String, String)> {
     let defaults;
@@ -132,10 +154,12 @@ fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(Str
         .filter_map(|pair| pair.split_once('='))
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
-    if program.environment.is_empty() {
-        // A home that was not asked for may as well exist.
-        let real = root.join(home(&program.user).trim_start_matches('/'));
-        set(&mut variables, "HOME", real.display().to_string());
+    let own = |guest: &str| root.join(guest.trim_start_matches('/')).display().to_string();
+    let asked = variables.iter().find(|(name, _)| name == "HOME").map(|(_, value)| value.as_str());
+    let home = asked.and_then(guest_path).unwrap_or_else(|| home(&program.user));
+    set(&mut variables, "HOME", own(&home));
+    for name in TEMPORARY {
+        set(&mut variables, name, own("/tmp"));
     }
     let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     let own = variables
@@ -146,6 +170,9 @@ fn environment(program: &GuestProgram, root: &Path, commands: &Path) -> Vec<(Str
     set(&mut variables, "PATH", path);
     variables
 }
+
+/// The names that programs look for a temporary directory under.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 fn set(variables: &mut Vec<(String, String)>, name: &str, value: String) {
     match variables.iter_mut().find(|(known, _)| known == name) {

@@ -52,6 +52,8 @@ const REMEMBERED: usize = 10_000;
 /// What guests hold beside what their VMs' tools report.
 pub(crate) struct Guests {
     mode: GuestMode,
+    /// Whether programs get namespaces of their own.
+    is_confined: bool,
     script: Option<Arc<dyn GuestScript>>,
     machines: HashMap<MoRef, Machine>,
     transfers: transfer::Transfers,
@@ -69,6 +71,8 @@ pub(crate) struct Machine {
     pub files: GuestFiles,
     /// The guest paths that were written through guest operations.
     uploaded: BTreeSet<String>,
+    /// Around the programs of a guest that executes as root, from the first one on.
+    confinement: Option<exec::Confinement>,
 }
 
 /// Distinguishes the simulators of one process.
@@ -78,9 +82,11 @@ impl Guests {
     pub(crate) fn new(options: &Options) -> Self {
         let number = SIMULATORS.fetch_add(1, Ordering::Relaxed);
         let name = format!("roost-guests-{}-{number}", std::process::id());
-        let root = (options.guests == GuestMode::Exec).then(|| std::env::temp_dir().join(name));
+        let is_confined = exec::is_needed() && !options.unconfined_guests;
+        let root = (options.guests == GuestMode::Exec).then(|| home(is_confined).join(name));
         Self {
             mode: options.guests,
+            is_confined,
             script: None,
             machines: HashMap::new(),
             transfers: transfer::Transfers::default(),
@@ -109,6 +115,7 @@ impl Guests {
             next_pid: 1000,
             files,
             uploaded: BTreeSet::new(),
+            confinement: None,
         })
     }
 
@@ -127,6 +134,12 @@ impl Guests {
     pub(crate) fn end_session(&mut self, session: &str) {
         self.transfers.end_session(session);
     }
+}
+
+/// Where the directories of guests go. A confined guest sees a `/tmp` of its own, so its directory must be elsewhere.
+fn home(is_confined: bool) -> PathBuf {
+    let temporary = std::env::temp_dir();
+    if is_confined && temporary.starts_with("/tmp") { "/var/tmp".into() } else { temporary }
 }
 
 /// The VM is gone, and its disk with it.

@@ -235,6 +235,7 @@ fn start_child(
     vm: &MoRef,
     program: GuestProgram,
 ) -> Result<i64, Failure> {
+    let is_confined = world.guests.is_confined;
     let machine = world.guests.machine_mut(vm);
     let (pid, known) = (machine.next_pid + 1, machine.uploaded.clone());
     let Some(root) = machine.files.real_path("/") else {
@@ -250,7 +251,17 @@ fn start_child(
             handle.with(|world| end_child(world, &handle, &on, pid, code, request, output));
         }
     };
-    let child = exec::start(&root, &program, &known, pid, ended).map_err(|error| {
+    if is_confined && machine.confinement.is_none() {
+        let confinement = exec::confine(&root).map_err(|error| {
+            let message = format!(
+                "Programs would run as root on this machine, and the guest cannot be confined: {error}"
+            );
+            Failure::of("GuestOperationsUnavailable", message)
+        })?;
+        machine.confinement = Some(confinement);
+    }
+    let around = machine.confinement.as_ref();
+    let child = exec::start(&root, &program, &known, pid, around, ended).map_err(|error| {
         let message = format!("Starting {}: {error}", program.path);
         Failure::of("FileNotFound", message).with("file", &program.path)
     })?;
@@ -334,5 +345,6 @@ pub(super) fn stop_all(world: &mut World, vm: &MoRef) {
         for child in machine.processes.drain(..).filter_map(|process| process.child) {
             child.kill();
         }
+        machine.confinement = None;
     }
 }

@@ -39,7 +39,8 @@ async fn a_program_gets_exactly_its_environment_and_its_exit_code_is_reported() 
         process.output.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     names.sort_unstable();
     names.retain(|name| !["PWD", "SHLVL", "_", "OLDPWD"].contains(name));
-    assert_eq!(names, ["CDS_TOKEN", "PATH"], "what bash adds of its own aside");
+    let own = ["CDS_TOKEN", "HOME", "PATH", "TEMP", "TMP", "TMPDIR"];
+    assert_eq!(names, own, "what bash adds of its own aside");
     assert!(process.output.contains("CDS_TOKEN=a b\n"));
     assert!(process.output.contains(":/usr/bin:/bin\n"), "{}", process.output);
 }
@@ -97,45 +98,87 @@ async fn what_a_program_installs_and_logs_stays_in_its_guest() {
     }
 }
 
-/// Whether a process of this machine is there.
-fn is_alive(pid: &str) -> bool {
-    std::path::Path::new("/proc").join(pid).exists()
+/// A worker of CDS removes all of its temporary directory at its end. It once emptied that of the machine.
+#[tokio::test]
+async fn a_worker_that_removes_its_whole_temporary_directory_does_no_harm() {
+    let (story, vm) = start().await;
+    let canary = std::env::temp_dir().join(format!("roost-canary-{}", std::process::id()));
+    std::fs::write(&canary, "sings").unwrap();
+    // As a script that was not translated would name it. Only this one file: a failure must not do the harm that it looks for.
+    let literal = format!("/t''mp/roost-canary-{}", std::process::id());
+    let script = format!(
+        "-c 'for d in $TMPDIR $TMP $TEMP; do case $d in *roost-guests-*/tmp) rm -rf \"$d\" ;; *) exit 9 ;; esac; done; \
+         case $HOME in *roost-guests-*) ;; *) exit 8 ;; esac; rm -f {literal}; echo done'"
+    );
+    let given = ["TMPDIR=/tmp", "HOME=/root", "PATH=/usr/bin:/bin"];
+    let pid = story.start_program(&vm, "/bin/bash", &script, &given).await.unwrap();
+    let process = ended(&story, pid).await;
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt as _;
+        own.uid() == 0
+    });
+    assert_eq!(process.exit_code, Some(0), "{}", process.output);
+    assert!(!is_root || canary.exists(), "a guest of root reaches the files of this machine");
+    let _ = std::fs::remove_file(&canary);
+    let again = "-c 'mktemp && cd && pwd'";
+    let pid = story.start_program(&vm, "/bin/bash", again, &["PATH=/usr/bin:/bin"]).await.unwrap();
+    let process = ended(&story, pid).await;
+    assert_eq!(
+        process.exit_code,
+        Some(0),
+        "there is a temporary directory again: {}",
+        process.output
+    );
+    if is_root {
+        let outside = format!("/var/tmp/roost-canary-{}", std::process::id());
+        let script = format!("-c 'echo x > {outside}'");
+        let pid = story.start_program(&vm, "/bin/bash", &script, &[]).await.unwrap();
+        let process = ended(&story, pid).await;
+        assert!(process.output.contains("Read-only"), "{}", process.output);
+        assert!(!std::path::Path::new(&outside).exists());
+    }
+}
+
+/// Whether a process of this machine has this argument. A guest may count its processes differently.
+fn is_alive(argument: &str) -> bool {
+    let wanted = format!("sleep\0{argument}\0");
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.into_iter().any(|process| {
+        std::fs::read(process.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes())
+    })
 }
 
 #[tokio::test]
 async fn what_runs_ends_with_its_vm_and_with_the_simulator() {
     let (story, vm) = start().await;
-    let running = async |story: &Story| {
-        let script = "-c 'sleep 300 & echo $!; wait'";
-        story.start_program(&vm, "/bin/bash", script, &["A=1"]).await.unwrap();
+    let running = async |story: &Story, argument: &str| {
+        let script = format!("-c 'sleep {argument} & wait'");
+        story.start_program(&vm, "/bin/bash", &script, &["A=1"]).await.unwrap();
         for _ in 0..600 {
-            let machine = format!("/.roost/output/{}.log", 1000 + story.programs().len());
-            let output =
-                story.lab.vcenter.read_guest_file("worker-1", &machine).unwrap_or_default();
-            if let Some(pid) = String::from_utf8_lossy(&output).lines().next() {
-                return pid.to_owned();
+            if is_alive(argument) {
+                return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("the program printed nothing");
+        panic!("the program does not sleep");
     };
-    let sleeper = running(&story).await;
-    assert!(is_alive(&sleeper));
+    let argument = |n: u32| format!("300.{}{n}", std::process::id());
+    running(&story, &argument(1)).await;
     story.power_off(&vm).await.unwrap();
-    until_dead(&sleeper).await;
+    until_dead(&argument(1)).await;
     story.power_on(&vm).await.unwrap();
     story.until_ready("worker-1").await;
-    let sleeper = running(&story).await;
+    running(&story, &argument(2)).await;
     drop(story);
-    until_dead(&sleeper).await;
+    until_dead(&argument(2)).await;
 }
 
-async fn until_dead(pid: &str) {
+async fn until_dead(argument: &str) {
     for _ in 0..600 {
-        if !is_alive(pid) {
+        if !is_alive(argument) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("process {pid} lives on");
+    panic!("sleep {argument} lives on");
 }
