@@ -12,6 +12,7 @@ use roost_clock::{Random, SystemClock};
 use roost_vcenter_sim::{
     Credentials, Options, Product, Server, TemplateOptions, Timings, TlsIdentity, Vcenter,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -23,7 +24,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let flags = Flags::parse(&arguments)?;
     let is_tls = flags.is_on("tls", true)?;
     let listen = flags.text("l").unwrap_or("127.0.0.1:8989").parse()?;
-    let tls = is_tls.then(|| TlsIdentity::self_signed(&["127.0.0.1", "localhost"])).transpose()?;
+    let tls = is_tls
+        .then(|| TlsIdentity::self_signed("vcsim", &["127.0.0.1", "localhost"]))
+        .transpose()?;
     let options = flags.options()?;
     let (user, password) = match &options.credentials {
         Some(only) => (only.user.clone(), only.password.clone()),
@@ -37,7 +40,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Some(file) => std::fs::write(file, exports)?,
         None => print!("{exports}"),
     }
-    server.run_until(tokio::signal::ctrl_c()).await;
+    // Ending on request is no failure: scripts look at the status.
+    let mut ended = signal(SignalKind::terminate())?;
+    let mut quit = signal(SignalKind::quit())?;
+    let stop = async {
+        tokio::select! {
+            _ = ended.recv() => {}
+            _ = quit.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    };
+    server.run_until(stop).await;
     Ok(())
 }
 

@@ -7,7 +7,8 @@ use futures_util::FutureExt as _;
 use http::StatusCode;
 use jiff::Timestamp;
 use roost_vim_wire::methods::{
-    CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx, RetrieveServiceContent,
+    CloneSession, CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx,
+    RetrieveServiceContent,
 };
 use roost_vim_wire::{Fault, Method, MoRef, Request, encode_fault, methods};
 
@@ -185,6 +186,11 @@ fn enter(
     if !world.permissions.is_unrestricted() {
         world.permissions.check(&permission::needs(request, this, world), &world.inventory)?;
     }
+    if !world.permissions.roles.is_untouched() {
+        let user = world.sessions.get(&session).map(|session| session.user().to_owned());
+        let needs = permission::needs(request, this, world);
+        world.permissions.check_role(&user.unwrap_or_default(), &needs, &world.inventory)?;
+    }
     Ok(session)
 }
 
@@ -208,6 +214,7 @@ fn run(
             return Ok(Ok(ReplyBody::of::<RetrieveServiceContent>(&world.service)).into());
         }
         Login::NAME => return session::login(request, world, handle, caller, session.is_some()),
+        CloneSession::NAME => return session::clone_session(request, world, handle, caller),
         RetrieveProperties::NAME | RetrievePropertiesEx::NAME if session.is_none() => {
             return Ok(collector::retrieve_unauthenticated(request, world, now).into());
         }

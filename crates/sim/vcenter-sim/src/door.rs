@@ -3,8 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, COOKIE, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Limited};
@@ -13,10 +15,10 @@ use roost_vim_wire::methods;
 
 use crate::dispatch::{self, Caller, Outcome};
 use crate::fault_rules::{Action, Facts, after, before, cut};
-use crate::options::Options;
+use crate::options::{Credentials, Options};
 use crate::reply::{self, body};
 use crate::world::{Handle, Shared};
-use crate::{control, permission, rest, search, service, store};
+use crate::{control, permission, rest, search, service, session, store};
 
 /// A request's or an answer's body, streamed.
 pub type Body = BoxBody<Bytes, io::Error>;
@@ -85,7 +87,7 @@ impl Vcenter {
             _ if is_below(&path, "/roost/control") && self.handle.options.control_endpoint => {
                 control::answer(self, request).await
             }
-            _ => Ok(reply::status(StatusCode::NOT_FOUND)),
+            _ => Ok(not_found(request).await),
         }
     }
 
@@ -125,7 +127,7 @@ impl Vcenter {
         Ok(answer)
     }
 
-    /// A cookie of a live session opens it, or a ticket for exactly this request.
+    /// A cookie of a live session opens it, or a ticket for exactly this request, or the login itself.
     async fn folder(&self, request: Request<Body>) -> io::Result<Response<Body>> {
         let caller = caller(&request);
         let ruled = self.rule(&request, "/folder");
@@ -146,7 +148,14 @@ impl Vcenter {
             world.sessions.touch(&key, now);
             world.sessions.get(&key).map(|session| session.user().to_owned())
         });
-        let Some(user) = user else { return Ok(reply::status(StatusCode::UNAUTHORIZED)) };
+        let login = basic(request.headers())
+            .filter(|login| session::is_accepted(&self.handle.options, login));
+        let Some(user) = user.or_else(|| login.map(|login| login.user)) else {
+            let mut refused = reply::status(StatusCode::UNAUTHORIZED);
+            let ask = http::HeaderValue::from_static("Basic realm=\"VMware HTTP server\"");
+            refused.headers_mut().insert(WWW_AUTHENTICATE, ask);
+            return Ok(refused);
+        };
         if !self.may_transfer(&request) {
             return Ok(reply::status(StatusCode::FORBIDDEN));
         }
@@ -200,6 +209,22 @@ impl Vcenter {
     pub fn find(&self, inventory_path: &str) -> Option<roost_vim_wire::MoRef> {
         self.handle.with(|world| search::by_path(world, inventory_path))
     }
+}
+
+/// A client that is still sending when it is refused reports a broken pipe instead of the status.
+async fn not_found(request: Request<Body>) -> Response<Body> {
+    // What it says does not matter, only that it was heard.
+    let _ = Limited::new(request.into_body(), MAX_CALL).collect().await;
+    reply::status(StatusCode::NOT_FOUND)
+}
+
+/// The login of HTTP Basic.
+fn basic(headers: &HeaderMap) -> Option<Credentials> {
+    let given = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let encoded = given.strip_prefix("Basic ").or_else(|| given.strip_prefix("basic "))?;
+    let text = String::from_utf8(BASE64_STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Some(Credentials { user: user.into(), password: password.into() })
 }
 
 /// A body that is there at once.

@@ -44,7 +44,7 @@ impl Reading<'_> {
                 Ok(Some(refs(filters.into_iter())))
             }
             (MoType::PropertyFilter, _) => world.collectors.filter_property(obj, path),
-            (MoType::AuthorizationManager, _) => crate::permission::property(path),
+            (MoType::AuthorizationManager, _) => crate::permission::property(world, path),
             (MoType::ViewManager | MoType::PropertyCollector, _) => no_such(path),
             _ => model::property(world, obj, path),
         }

@@ -29,10 +29,18 @@ pub(crate) fn carries_out(receiver: &str) -> Option<CarryOut> {
         "SearchIndex" => search::call,
         "OptionManager" => settings::call,
         "AuthorizationManager" => permission::call,
-        "VirtualMachine" | "VirtualMachineSnapshot" | "ManagedEntity" => vm::call,
+        "VirtualMachine"
+        | "VirtualMachineSnapshot"
+        | "ManagedEntity"
+        | "VirtualMachineProvisioningChecker"
+        | "VirtualMachineCompatibilityChecker" => vm::call,
         "Folder"
         | "ResourcePool"
+        | "ComputeResource"
         | "ClusterComputeResource"
+        | "HostSystem"
+        | "DistributedVirtualSwitch"
+        | "DistributedVirtualPortgroup"
         | "CustomFieldsManager"
         | "EnvironmentBrowser"
         | "StorageResourceManager" => inventory::call,

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use roost_vim_wire::MoRef;
 
 use crate::door::Vcenter;
-use crate::event::{self, Draft, Scene};
+use crate::event::{self, Scene};
 use crate::guest::{self, GuestBehaviour, GuestScript};
 use crate::inspect::find_vm;
+use crate::inventory::host_ops::connect_host;
 use crate::inventory::{HostConnection, foreign};
 use crate::options::TemplateOptions;
 use crate::store::{self, Content};
@@ -161,50 +162,3 @@ impl Vcenter {
 }
 
 const FILLER: &str = "somebody-elses-backup.tar";
-
-fn connect_host(world: &mut World, scene: &Scene, host: &MoRef, connection: HostConnection) {
-    let Some(row) = world.inventory.hosts.get_mut(host) else { return };
-    let (was, owner) = (row.connection, row.parent.clone());
-    row.connection = connection;
-    if was == connection {
-        return;
-    }
-    let paths = [
-        "runtime.connectionState",
-        "summary.runtime.connectionState",
-        "overallStatus",
-        "summary.overallStatus",
-    ];
-    world.inventory.changes.modified(host, paths);
-    let name = world.inventory.name(host).unwrap_or_default().to_owned();
-    let (class, message) = match connection {
-        HostConnection::Connected => ("HostConnectedEvent", format!("Connected to {name}")),
-        HostConnection::Disconnected => {
-            ("HostDisconnectedEvent", format!("Disconnected from {name}"))
-        }
-        HostConnection::NotResponding => {
-            ("HostConnectionLostEvent", format!("Host {name} is not responding"))
-        }
-    };
-    let draft = Draft::new(class, message).about_entity(world, host).about(world, &owner);
-    event::post(world, scene, draft);
-    let is_connected = connection == HostConnection::Connected;
-    let vms: Vec<MoRef> = world.inventory.vms_of(host).cloned().collect();
-    for vm in vms {
-        world.inventory.change_vm(&vm, |row| row.is_connected = is_connected);
-        let paths = [
-            "runtime.connectionState",
-            "summary.runtime.connectionState",
-            "overallStatus",
-            "summary.overallStatus",
-        ];
-        world.inventory.changes.modified(&vm, paths);
-        let (class, words) = if is_connected {
-            ("VmConnectedEvent", "{vm} on host {host} is connected")
-        } else {
-            ("VmDisconnectedEvent", "{vm} on host {host} is disconnected")
-        };
-        event::post_vm(world, scene, class, &vm, words);
-    }
-    world.inventory.announce_capacity(&owner);
-}

@@ -101,6 +101,8 @@ pub(crate) struct Shared {
     pub availability: Availability,
     /// Of the certificate that the wire door shows, once there is one.
     thumbprint: OnceLock<String>,
+    /// Where the wire door listens, once there is one.
+    port: OnceLock<u16>,
     pub clock: Arc<dyn Clock>,
     pub options: Options,
 }
@@ -125,7 +127,7 @@ impl Shared {
             sessions: Sessions::new(&options),
             views: Views::default(),
             collectors: Collectors::default(),
-            permissions: Permissions::default(),
+            permissions: Permissions::new(&service::root_folder(options.product)),
             settings: Settings::new(&options),
             rest: Rest::new(&options),
             rules: Rules::new(options.seed),
@@ -140,6 +142,7 @@ impl Shared {
             driver: Mutex::default(),
             availability: Availability::default(),
             thumbprint: OnceLock::new(),
+            port: OnceLock::new(),
             clock,
             options,
         });
@@ -154,6 +157,15 @@ impl Shared {
 
     pub(crate) fn thumbprint(&self) -> Option<String> {
         self.thumbprint.get().cloned()
+    }
+
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.port.get().copied()
+    }
+
+    /// Only the first counts: a simulated server has one.
+    pub(crate) fn set_port(&self, port: u16) {
+        let _ = self.port.set(port);
     }
 
     /// Hosts show the certificate that the server shows. Only the first counts: a simulated server has one.

@@ -99,6 +99,7 @@ impl JsonRun {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct JsonBehaviour {
     boots: bool,
+    boots_from_network: bool,
     starts_tools: bool,
     becomes_ready: bool,
     /// `"assigned"`, `"never"` or `{"wrong": "10.0.0.9"}`.
@@ -135,6 +136,7 @@ impl Default for JsonBehaviour {
         let usual = GuestBehaviour::default();
         Self {
             boots: usual.boots,
+            boots_from_network: usual.boots_from_network,
             starts_tools: usual.starts_tools,
             becomes_ready: usual.becomes_ready,
             address: JsonAddress::Assigned,
@@ -149,6 +151,7 @@ impl From<JsonBehaviour> for GuestBehaviour {
     fn from(json: JsonBehaviour) -> Self {
         Self {
             boots: json.boots,
+            boots_from_network: json.boots_from_network,
             starts_tools: json.starts_tools,
             becomes_ready: json.becomes_ready,
             address: match json.address {

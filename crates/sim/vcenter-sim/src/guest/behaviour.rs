@@ -7,6 +7,8 @@ use crate::options::Credentials;
 pub struct GuestBehaviour {
     /// Whether its operating system ever comes up.
     pub boots: bool,
+    /// Whether it finds a system on the network when no disk and no image has one.
+    pub boots_from_network: bool,
     /// Whether its tools ever run; without them there is no address and there are no guest operations.
     pub starts_tools: bool,
     /// Whether guest operations ever become ready.
@@ -35,6 +37,7 @@ impl Default for GuestBehaviour {
     fn default() -> Self {
         Self {
             boots: true,
+            boots_from_network: false,
             starts_tools: true,
             becomes_ready: true,
             address: AddressBehaviour::Assigned,

@@ -123,7 +123,7 @@ fn broken(path: &str, error: &std::io::Error) -> Failure {
         .with("file", &path.to_owned())
 }
 
-/// A URL with `*` for a host: the client puts in the one it talks to.
+/// A URL with `*` for a host: the client puts in the one it talks to. The port is there, because some clients put in a bare name.
 fn hand_out(
     world: &mut World,
     cx: &CallContext<'_>,
@@ -137,7 +137,8 @@ fn hand_out(
         Transfer { vm: vm.clone(), path, direction, session: cx.session.into(), begun: cx.now };
     world.guests.transfers.begin(token.clone(), transfer);
     let scheme = if cx.secure { "https" } else { "http" };
-    format!("{scheme}://*/guestFile?id={id}&token={token}")
+    let port = cx.handle.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://*{port}/guestFile?id={id}&token={token}")
 }
 
 fn upload(

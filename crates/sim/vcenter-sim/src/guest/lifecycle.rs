@@ -25,11 +25,12 @@ use crate::world::{Handle, World};
 pub(crate) fn boot(world: &mut World, handle: &Handle, vm: &MoRef) {
     let Some(behaviour) = change(world, vm, |row| {
         row.guest = Guest { boot: row.guest.boot + 1, ..Guest::default() };
-        Arc::clone(&row.behaviour)
+        (Arc::clone(&row.behaviour), row.has_system())
     }) else {
         return;
     };
-    if behaviour.boots {
+    let (behaviour, has_system) = behaviour;
+    if behaviour.boots && has_system {
         next(world, handle, vm, |timings| timings.boot, up);
     }
 }
@@ -127,7 +128,7 @@ fn next(world: &mut World, handle: &Handle, vm: &MoRef, takes: fn(&Timings) -> S
 /// The operating system runs.
 fn up(world: &mut World, handle: &Handle, vm: &MoRef) {
     let Some(row) = world.inventory.vms.get(vm) else { return };
-    if row.config.has_tools && row.behaviour.starts_tools {
+    if row.has_tools() && row.behaviour.starts_tools {
         next(world, handle, vm, |timings| timings.tools, tools_up);
     }
 }

@@ -8,9 +8,11 @@ use roost_vim_wire::types::ResourceConfigSpec;
 use roost_vim_wire::{MoRef, MoType};
 
 use crate::guest::Dhcp;
+use crate::inventory::cluster_config::ClusterConfig;
 use crate::inventory::{
     Compute, CustomFields, Datacenter, Datastore, Folder, FolderKind, Host, HostConnection, Ids,
-    Inventory, Network, PortGroup, Switch, Table, draw_uuid, uuid_text,
+    Inventory, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig, Table, draw_uuid,
+    uuid_text,
 };
 use crate::options::{Options, Product};
 use crate::pool::{Demand, Pool, unlimited};
@@ -66,6 +68,7 @@ impl Inventory {
             vms_of: std::collections::HashMap::new(),
             reserved_names: std::collections::HashMap::new(),
             others: std::collections::HashSet::new(),
+            unregistered: std::collections::HashMap::new(),
             macs: 0,
             host_thumbprint: None,
         }
@@ -199,6 +202,7 @@ impl Builder<'_> {
             uuid: uuid_text(draw_uuid(self.random)),
             port_groups: Vec::new(),
             hosts: Vec::new(),
+            config: SwitchConfig::default(),
         };
         self.inventory.switches.insert(&switch, row);
         self.inventory.hang(&places.network, "DVS0", &switch);
@@ -212,7 +216,11 @@ impl Builder<'_> {
             self.network(
                 &name,
                 &moref,
-                Some(PortGroup { switch: switch.clone(), is_uplink }),
+                Some(PortGroup {
+                    switch: switch.clone(),
+                    is_uplink,
+                    config: PortGroupConfig::default(),
+                }),
                 places,
             );
             if let Some(row) = self.inventory.switches.get_mut(&switch) {
@@ -315,6 +323,7 @@ impl Builder<'_> {
                 MoType::EnvironmentBrowser,
                 format!("envbrowser-{}", compute.id),
             ),
+            config: ClusterConfig::default(),
         };
         self.inventory.computes.insert(compute, row);
         self.inventory.hang(&places.host, name, compute);
@@ -323,7 +332,7 @@ impl Builder<'_> {
         self.inventory.pools.insert(&pool, row);
     }
 
-    fn host(&mut self, name: &str, compute: &MoRef, is_agent: bool) -> MoRef {
+    pub(super) fn host(&mut self, name: &str, compute: &MoRef, is_agent: bool) -> MoRef {
         let moref = if is_agent {
             MoRef::new(MoType::HostSystem, "ha-host")
         } else {

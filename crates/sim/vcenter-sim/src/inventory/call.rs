@@ -1,9 +1,12 @@
 use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
-use crate::inventory::{custom_field_ops, environment, folder_ops, pool_ops, recommend};
+use crate::inventory::{
+    cluster_ops, custom_field_ops, environment, folder_ops, host_ops, pool_ops, recommend,
+    switch_ops,
+};
 use crate::model::calls;
-use crate::vm::create;
+use crate::vm::{create, register};
 use crate::world::World;
 
 /// The methods of folders, pools, clusters, custom fields and storage placement.
@@ -15,6 +18,24 @@ pub(crate) fn call(
 ) -> Option<CallResult> {
     calls! { request;
         CreateVmTask => |call| create::create(world, cx, this, (call.config, call.pool, call.host)),
+        CreateDatacenter => |call| cluster_ops::create_datacenter(world, cx, this, &call.name),
+        CreateClusterEx => |call| cluster_ops::create_cluster(world, cx, this, (&call.name, &call.spec)),
+        AddStandaloneHostTask => |call| cluster_ops::add_host(world, cx, this, ("AddStandaloneHost_Task", &call.spec)),
+        AddHostTask => |call| cluster_ops::add_host(world, cx, this, ("AddHost_Task", &call.spec)),
+        MoveIntoTask => |call| Ok(cluster_ops::move_into(world, cx, this, call.host)),
+        ReconfigureComputeResourceTask => |call| Ok(cluster_ops::reconfigure(world, cx, this, call.spec)),
+        EnterMaintenanceModeTask => |call| Ok(host_ops::enter_maintenance(world, cx, this, call.evacuate_powered_off_vms.unwrap_or(false))),
+        ExitMaintenanceModeTask => |_| Ok(host_ops::exit_maintenance(world, cx, this)),
+        DisconnectHostTask => |_| Ok(host_ops::disconnect(world, cx, this)),
+        ReconnectHostTask => |_| Ok(host_ops::reconnect(world, cx, this)),
+        CreateDvsTask => |call| switch_ops::create(world, cx, this, call.spec),
+        ReconfigureDvsTask => |call| Ok(switch_ops::reconfigure(world, cx, this, call.spec)),
+        AddDvPortgroupTask => |call| Ok(switch_ops::add_groups(world, cx, this, ("AddDVPortgroup_Task", call.spec))),
+        CreateDvPortgroupTask => |call| Ok(switch_ops::add_groups(world, cx, this, ("CreateDVPortgroup_Task", vec![call.spec]))),
+        ReconfigureDvPortgroupTask => |call| Ok(switch_ops::reconfigure_group(world, cx, this, call.spec)),
+        FetchDvPorts => |call| Ok(switch_ops::ports(world, this, call.criteria.as_ref())),
+        RegisterVmTask => |call| register::register(world, cx, this, call),
+        DestroyChildren => |_| pool_ops::destroy_children(world, cx, this),
         CreateFolder => |call| folder_ops::create(world, this, &call.name),
         MoveIntoFolderTask => |call| folder_ops::move_into(world, cx, this, call.list),
         CreateResourcePool => |call| pool_ops::create(world, cx, this, &call.name, &call.spec),

@@ -42,7 +42,11 @@ impl From<String> for Changed {
 
 /// Properties that show the same fact again, by the one that is announced. Kinds that lack them are not concerned.
 const FOLLOWERS: &[(&str, &[&str])] = &[
-    ("config.modified", &["resourceConfig", "summary.storage"]),
+    (
+        "config.modified",
+        &["resourceConfig", "summary.storage", "layout", "layoutEx", "storage", "capability"],
+    ),
+    ("runtime.powerState", &["layout"]),
     ("runtime.host", &["environmentBrowser"]),
     ("resourcePool", &["childConfiguration"]),
 ];

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
 
+use crate::inventory::cluster_config::ClusterConfig;
 use crate::pool::Demand;
 
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub(crate) struct Compute {
     pub hosts: Vec<MoRef>,
     pub pool: MoRef,
     pub environment: MoRef,
+    pub config: ClusterConfig,
 }
 
 #[derive(Debug, Clone)]

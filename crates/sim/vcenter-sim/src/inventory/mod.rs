@@ -3,6 +3,8 @@
 mod build;
 mod call;
 mod change;
+mod cluster_config;
+mod cluster_ops;
 mod compute;
 mod custom_field;
 mod custom_field_ops;
@@ -11,6 +13,7 @@ mod folder;
 mod folder_ops;
 pub(crate) mod foreign;
 mod host_agent;
+pub(crate) mod host_ops;
 mod id;
 mod lookup;
 mod membership;
@@ -21,6 +24,7 @@ pub(crate) mod property;
 mod recommend;
 pub(crate) mod record;
 mod storage;
+mod switch_ops;
 mod table;
 mod uuid;
 
@@ -38,7 +42,7 @@ pub(crate) use folder::{Folder, FolderKind};
 pub(crate) use id::Ids;
 pub(crate) use lookup::duplicate_name;
 pub(crate) use name::{checked_name, stored_name};
-pub(crate) use storage::{Datastore, Network, PortGroup, Switch};
+pub(crate) use storage::{Datastore, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig};
 pub(crate) use table::Table;
 pub(crate) use uuid::{draw_uuid, parse_uuid, uuid_text};
 
@@ -79,6 +83,8 @@ pub(crate) struct Inventory {
     pub reserved_names: HashMap<(MoRef, Arc<str>), MoRef>,
     /// Tasks and event collectors: objects whose rows are kept elsewhere.
     others: HashSet<MoRef>,
+    /// VMs that left the inventory and whose files stayed, by their datastore and path.
+    pub unregistered: HashMap<(MoRef, Arc<str>), Box<Vm>>,
     macs: u32,
     /// Of the certificate that hosts show, once the server has one.
     pub host_thumbprint: Option<String>,

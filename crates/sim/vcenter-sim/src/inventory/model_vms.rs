@@ -144,6 +144,7 @@ impl Builder<'_> {
             .unwrap_or_else(|| MoRef::new(MoType::Datastore, "none"));
         let disk = Disk {
             capacity_kb: pattern.disk_kb,
+            is_blank: false,
             file: Arc::new(DiskFile {
                 path: FilePath::new(&datastore, format!("{name}/{name}.vmdk")),
                 uuid: draw_uuid(self.random),

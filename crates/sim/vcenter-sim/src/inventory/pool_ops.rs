@@ -116,3 +116,16 @@ pub(super) fn update(
     }
     Ok(())
 }
+
+/// Child pools go, and what is in them comes to this one.
+pub(super) fn destroy_children(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+) -> Result<(), Failure> {
+    loop {
+        let pool = world.inventory.pools.get(this).ok_or_else(|| Failure::not_found(this))?;
+        let Some(child) = pool.pools.first().cloned() else { return Ok(()) };
+        crate::vm::remove_pool(world, &Scene::from(cx), &child);
+    }
+}

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use roost_vim_wire::MoRef;
+use roost_vim_wire::{Element, MoRef};
 
 /// A datastore. Its files are in the [`Store`](crate::store::Store).
 #[derive(Debug, Clone)]
@@ -29,6 +29,41 @@ pub(crate) struct Network {
 pub(crate) struct PortGroup {
     pub switch: MoRef,
     pub is_uplink: bool,
+    pub config: PortGroupConfig,
+}
+
+/// What an administrator may change about a port group.
+#[derive(Debug, Clone)]
+pub(crate) struct PortGroupConfig {
+    pub ports: i32,
+    pub vlan: i32,
+    pub binding: String,
+}
+
+impl Default for PortGroupConfig {
+    fn default() -> Self {
+        Self { ports: 128, vlan: 0, binding: "earlyBinding".into() }
+    }
+}
+
+impl PortGroupConfig {
+    /// Takes over what a `DVPortgroupConfigSpec` sets.
+    pub(crate) fn apply(&mut self, spec: &Element) {
+        let child = |element: &Element, name: &str| {
+            element.children.iter().find(|child| child.name == name).cloned()
+        };
+        if let Some(ports) = child(spec, "numPorts").and_then(|ports| ports.text.parse().ok()) {
+            self.ports = ports;
+        }
+        if let Some(binding) = child(spec, "type").filter(|binding| !binding.text.is_empty()) {
+            self.binding = binding.text;
+        }
+        let vlan = child(spec, "defaultPortConfig")
+            .and_then(|config| child(&config, "vlan"))
+            .and_then(|vlan| child(&vlan, "vlanId"))
+            .and_then(|id| id.text.parse().ok());
+        self.vlan = vlan.unwrap_or(self.vlan);
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -38,4 +73,20 @@ pub(crate) struct Switch {
     pub uuid: String,
     pub port_groups: Vec<MoRef>,
     pub hosts: Vec<MoRef>,
+    pub config: SwitchConfig,
+}
+
+/// What an administrator may choose about a switch.
+#[derive(Debug, Clone)]
+pub(crate) struct SwitchConfig {
+    pub version: String,
+    pub max_mtu: Option<i32>,
+    /// The protocol and whether it listens or advertises.
+    pub discovery: Option<(String, String)>,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        Self { version: "8.0.0".into(), max_mtu: Some(1500), discovery: None }
+    }
 }

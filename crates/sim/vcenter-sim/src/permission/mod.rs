@@ -1,24 +1,28 @@
 //! What callers may do. Everybody may do everything until a privilege is taken away.
 
 mod needed;
+mod role;
 
 use roost_vim_wire::methods::{EntityPrivilege, HasPrivilegeOnEntities, PrivilegeAvailability};
 use roost_vim_wire::{Array, Element, Fault, LocalizedMethodFault, Method, MoRef, Request, Value};
 
 pub(crate) use needed::{Need, datastore, needs};
+use role::Roles;
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::door::Vcenter;
 use crate::glob;
 use crate::inventory::Inventory;
+use crate::model::calls;
 use crate::property::{Found, no_such};
 use crate::world::World;
 
 pub(crate) const READ: &str = "System.Read";
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Permissions {
     denied: Vec<Denial>,
+    pub roles: Roles,
 }
 
 /// A privilege that is gone, everywhere or on an object and all below it.
@@ -30,6 +34,24 @@ pub struct Denial {
 }
 
 impl Permissions {
+    pub(crate) fn new(root: &MoRef) -> Self {
+        Self { denied: Vec::new(), roles: Roles::new(root) }
+    }
+
+    /// What the roles of a user allow.
+    pub(crate) fn check_role(
+        &self,
+        user: &str,
+        needs: &[Need],
+        inventory: &Inventory,
+    ) -> Result<(), Failure> {
+        let lacks = |need: &&Need| !self.roles.allows(user, need.privilege, &need.on, inventory);
+        match needs.iter().find(lacks) {
+            Some(need) => Err(no_permission(&need.on, need.privilege)),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn allows(&self, privilege: &str, obj: &MoRef, inventory: &Inventory) -> bool {
         !self.denied.iter().any(|denial| {
             glob::matches(&denial.privilege, privilege)
@@ -111,9 +133,36 @@ pub(crate) fn call(
     world: &mut World,
     _: &CallContext<'_>,
 ) -> Option<CallResult> {
-    match request.method {
-        HasPrivilegeOnEntities::NAME => Some(has_privilege(request, world)),
-        _ => None,
+    if request.method == HasPrivilegeOnEntities::NAME {
+        return Some(has_privilege(request, world));
+    }
+    let known = |world: &World, entity: &MoRef| {
+        if world.inventory.contains(entity) { Ok(()) } else { Err(Failure::not_found(entity)) }
+    };
+    calls! { request;
+        AddAuthorizationRole => |call| world.permissions.roles.add(&call.name, call.priv_ids),
+        UpdateAuthorizationRole => |call| world.permissions.roles.update(call.role_id, call.new_name, call.priv_ids),
+        RemoveAuthorizationRole => |call| world.permissions.roles.remove(call.role_id, call.fail_if_used),
+        SetEntityPermissions => |call| {
+            known(world, &call.entity)?;
+            world.permissions.roles.set(&call.entity, call.permission)
+        },
+        RemoveEntityPermission => |call| {
+            known(world, &call.entity)?;
+            world.permissions.roles.unset(&call.entity, &call.user, call.is_group)
+        },
+        RetrieveAllPermissions => |_| Ok(world.permissions.roles.granted().to_vec()),
+        RetrieveEntityPermissions => |call| {
+            known(world, &call.entity)?;
+            Ok(world.permissions.roles.on(&call.entity, call.inherited, &world.inventory))
+        },
+        RetrieveRolePermissions => |call| match world.permissions.roles.get(call.role_id) {
+            Some(role) => {
+                let granted = world.permissions.roles.granted().iter();
+                Ok(granted.filter(|one| one.role_id == role.id).cloned().collect())
+            }
+            None => Err(Failure::of("NotFound", "The role could not be found.")),
+        },
     }
 }
 
@@ -126,6 +175,7 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
     {
         return Err(Failure::not_found(missing));
     }
+    let user = world.sessions.get(&asked.session_id).map_or("", |session| session.user());
     let on = |entity: &MoRef| EntityPrivilege {
         entity: entity.clone(),
         priv_availability: asked
@@ -133,7 +183,14 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
             .iter()
             .map(|privilege| PrivilegeAvailability {
                 priv_id: privilege.clone(),
-                is_granted: world.permissions.allows(privilege, entity, &world.inventory),
+                is_granted: world.permissions.allows(privilege, entity, &world.inventory)
+                    && (world.permissions.roles.is_untouched()
+                        || world.permissions.roles.allows(
+                            user,
+                            privilege,
+                            entity,
+                            &world.inventory,
+                        )),
             })
             .collect(),
     };
@@ -141,7 +198,7 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
 }
 
 /// The properties of the authorization manager.
-pub(crate) fn property(path: &str) -> Found {
+pub(crate) fn property(world: &World, path: &str) -> Found {
     match path {
         "privilegeList" => {
             let all = needed::PRIVILEGES.iter().map(|id| {
@@ -157,7 +214,8 @@ pub(crate) fn property(path: &str) -> Found {
             });
             Ok(Some(Value::Array(Array::new("AuthorizationPrivilege", all.collect()))))
         }
-        "roleList" | "description" => Ok(None),
+        "roleList" => Ok(Some(world.permissions.roles.list())),
+        "description" => Ok(None),
         _ => no_such(path),
     }
 }

@@ -143,6 +143,8 @@ const DESTROY: &[(&str, &str)] = &[
     ("ResourcePool", "Resource.DeletePool"),
     ("Datastore", "Datastore.Delete"),
     ("Datacenter", "Datacenter.Delete"),
+    ("DistributedVirtualPortgroup", "DVPortgroup.Delete"),
+    ("DistributedVirtualSwitch", "DVSwitch.Delete"),
     ("ManagedEntity", "Host.Inventory.DeleteCluster"),
 ];
 
@@ -151,9 +153,22 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "System.Anonymous",
     "System.View",
     "System.Read",
+    "Authorization.ModifyPermissions",
+    "Authorization.ModifyRoles",
+    "DVPortgroup.Create",
+    "DVPortgroup.Delete",
+    "DVPortgroup.Modify",
+    "DVSwitch.Create",
+    "DVSwitch.Delete",
+    "DVSwitch.Modify",
+    "Datacenter.Create",
+    "Datacenter.Delete",
+    "Datacenter.Rename",
     "Datastore.AllocateSpace",
     "Datastore.Browse",
+    "Datastore.Delete",
     "Datastore.FileManagement",
+    "Datastore.Rename",
     "Folder.Create",
     "Folder.Delete",
     "Folder.Move",
@@ -162,6 +177,15 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "Global.ManageCustomFields",
     "Global.SetCustomField",
     "Global.Settings",
+    "Host.Config.Connection",
+    "Host.Config.Maintenance",
+    "Host.Inventory.AddHostToCluster",
+    "Host.Inventory.AddStandaloneHost",
+    "Host.Inventory.CreateCluster",
+    "Host.Inventory.DeleteCluster",
+    "Host.Inventory.EditCluster",
+    "Host.Inventory.MoveHost",
+    "Host.Inventory.RenameCluster",
     "Network.Assign",
     "Resource.AssignVMToPool",
     "Resource.ColdMigrate",
@@ -194,13 +218,29 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "VirtualMachine.Inventory.Create",
     "VirtualMachine.Inventory.CreateFromExisting",
     "VirtualMachine.Inventory.Delete",
+    "VirtualMachine.Inventory.Register",
     "VirtualMachine.Inventory.Unregister",
     "VirtualMachine.Provisioning.Clone",
     "VirtualMachine.Provisioning.Customize",
     "VirtualMachine.Provisioning.DeployTemplate",
     "VirtualMachine.Provisioning.MarkAsTemplate",
     "VirtualMachine.Provisioning.MarkAsVM",
+    "VirtualMachine.Provisioning.PromoteDisks",
     "VirtualMachine.State.CreateSnapshot",
     "VirtualMachine.State.RemoveSnapshot",
     "VirtualMachine.State.RevertToSnapshot",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_privilege_that_a_method_needs_is_listed() {
+        for method in methods::all() {
+            if let Some(privilege) = method.privilege {
+                assert!(PRIVILEGES.contains(&privilege), "{privilege} of {}", method.name);
+            }
+        }
+    }
+}

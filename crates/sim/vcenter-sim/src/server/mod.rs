@@ -58,6 +58,7 @@ impl Server {
         let failed = |source| ServeError::Listen { address: listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        vcenter.handle.set_port(address.port());
         if let Some(tls) = &tls {
             vcenter.handle.set_thumbprint(&tls.thumbprint);
         }

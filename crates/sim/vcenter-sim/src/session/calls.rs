@@ -1,7 +1,8 @@
 //! The methods and properties of the session manager.
 
 use roost_vim_wire::methods::{
-    AcquireGenericServiceTicket, Login, Logout, SessionIsActive, TerminateSession,
+    AcquireCloneTicket, AcquireGenericServiceTicket, CloneSession, Login, Logout, SessionIsActive,
+    TerminateSession,
 };
 use roost_vim_wire::types::SessionManagerGenericServiceTicket;
 use roost_vim_wire::{Array, Method, MoRef, Request, Value};
@@ -10,7 +11,7 @@ use super::tickets::Ticket;
 use super::{Newcomer, end, open};
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
 use crate::dispatch::{Answer, Caller, Outcome};
-use crate::options::Product;
+use crate::options::{Credentials, Options, Product};
 use crate::property::{Found, no_such};
 use crate::world::{Handle, World};
 
@@ -23,10 +24,8 @@ pub(crate) fn login(
     live: bool,
 ) -> Result<Outcome, Failure> {
     let login: Login = decode(request)?;
-    let accepted = match &handle.options.credentials {
-        Some(only) => only.user == login.user_name && only.password == login.password.0,
-        None => !login.user_name.is_empty() && !login.password.0.is_empty(),
-    };
+    let given = Credentials { user: login.user_name.clone(), password: login.password.0.clone() };
+    let accepted = is_accepted(&handle.options, &given);
     if live || !accepted {
         world.counters.failed_logins += 1;
         let words = "Cannot complete login due to an incorrect user name or password.";
@@ -48,6 +47,42 @@ pub(crate) fn login(
     })
 }
 
+/// Opens another session for whoever holds the ticket of one. A ticket counts once.
+pub(crate) fn clone_session(
+    request: &Request<'_>,
+    world: &mut World,
+    handle: &Handle,
+    caller: &Caller,
+) -> Result<Outcome, Failure> {
+    let asked: CloneSession = decode(request)?;
+    let source = world.sessions.clone_tickets.remove(&asked.clone_ticket);
+    let user = source.and_then(|key| world.sessions.get(&key).map(|one| one.user().to_owned()));
+    let Some(user) = user else {
+        world.counters.failed_logins += 1;
+        let words = "Cannot complete login due to an incorrect user name or password.";
+        return Err(Failure::of("InvalidLogin", words));
+    };
+    let newcomer = Newcomer {
+        user,
+        locale: None,
+        ip: caller.ip.clone(),
+        user_agent: caller.user_agent.clone(),
+    };
+    let (session, cookie) = open(world, handle, newcomer);
+    Ok(Outcome {
+        answer: Answer::Reply(ReplyBody::of::<CloneSession>(&session)),
+        new_cookie: Some(cookie),
+    })
+}
+
+/// Whether a login is one of those that the server takes.
+pub(crate) fn is_accepted(options: &Options, given: &Credentials) -> bool {
+    match &options.credentials {
+        Some(only) => only == given,
+        None => !given.user.is_empty() && !given.password.is_empty(),
+    }
+}
+
 /// The methods that need a session.
 pub(crate) fn call(
     request: &Request<'_>,
@@ -61,6 +96,11 @@ pub(crate) fn call(
             Ok(ReplyBody::of::<Logout>(&()))
         }
         SessionIsActive::NAME => session_is_active(request, world, cx),
+        AcquireCloneTicket::NAME => {
+            let ticket = world.sessions.secret();
+            world.sessions.clone_tickets.insert(ticket.clone(), cx.session.into());
+            Ok(ReplyBody::of::<AcquireCloneTicket>(&ticket))
+        }
         TerminateSession::NAME => terminate(request, world, cx),
         AcquireGenericServiceTicket::NAME => acquire_ticket(request, world, cx),
         _ => return None,

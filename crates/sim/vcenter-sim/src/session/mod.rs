@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use roost_clock::Random;
 use roost_vim_wire::types::UserSession;
 
-pub(crate) use calls::{call, login, property};
+pub(crate) use calls::{call, clone_session, is_accepted, login, property};
 
 use crate::collector::Pages;
 use crate::door::Vcenter;
@@ -23,6 +23,8 @@ pub(crate) type SessionKey = Arc<str>;
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
+    /// Tickets with which a session can be opened again, and whose it was.
+    pub clone_tickets: std::collections::BTreeMap<String, SessionKey>,
     live: BTreeMap<SessionKey, Session>,
     by_cookie: HashMap<String, SessionKey>,
     tickets: tickets::Tickets,
@@ -89,6 +91,7 @@ impl Session {
 impl Sessions {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
+            clone_tickets: std::collections::BTreeMap::new(),
             live: BTreeMap::new(),
             by_cookie: HashMap::new(),
             tickets: tickets::Tickets::default(),

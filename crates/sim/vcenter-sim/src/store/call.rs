@@ -2,7 +2,7 @@ use roost_vim_wire::types::HostDatastoreBrowserSearchSpec;
 use roost_vim_wire::{MoRef, Request};
 
 use super::file_ops::{copy_file, delete, locate, make_directory, move_file};
-use super::{Content, browse};
+use super::{Content, browse, disk_ops};
 use crate::call::{CallContext, CallResult, Failure};
 use crate::model::calls;
 use crate::task::{Job, submit};
@@ -39,6 +39,34 @@ pub(crate) fn call(
             };
             Ok(submit(world, cx, job.then(takes, work)))
         },
+        CopyDatastoreFileTask => |call| {
+            let from = locate(world, &call.source_name, call.source_datacenter.as_ref())?;
+            let to_datacenter = call.destination_datacenter.or(call.source_datacenter);
+            let to = locate(world, &call.destination_name, to_datacenter.as_ref())?;
+            let force = call.force.unwrap_or(false);
+            let takes = cx.handle.options.timings.copying(size_of(world, &from), &mut world.random);
+            let job = Job::on("CopyDatastoreFile_Task", &from.datastore).without_hold();
+            let work = move |world: &mut World, run: &crate::task::Run<'_>| {
+                copy_file(world, &from, &to, force, run.now).map(|()| None)
+            };
+            Ok(submit(world, cx, job.then(takes, work)))
+        },
+        CreateVirtualDiskTask => |call| disk_ops::create(world, cx, (&call.name, call.datacenter.as_ref()), &call.spec),
+        DeleteVirtualDiskTask => |call| disk_ops::remove(world, cx, (&call.name, call.datacenter.as_ref())),
+        MoveVirtualDiskTask => |call| {
+            let from = locate(world, &call.source_name, call.source_datacenter.as_ref())?;
+            let to_datacenter = call.dest_datacenter.or(call.source_datacenter);
+            let to = locate(world, &call.dest_name, to_datacenter.as_ref())?;
+            let force = call.force.unwrap_or(false);
+            let takes = cx.handle.options.timings.file.draw(&mut world.random);
+            let job = Job::on("MoveVirtualDisk_Task", &from.datastore).without_hold();
+            let work = move |world: &mut World, run: &crate::task::Run<'_>| {
+                move_file(world, &from, &to, force, run.now).map(|()| None)
+            };
+            Ok(submit(world, cx, job.then(takes, work)))
+        },
+        ExtendVirtualDiskTask => |call| disk_ops::extend(world, cx, (&call.name, call.datacenter.as_ref()), call.new_capacity_kb),
+        QueryVirtualDiskUuid => |call| disk_ops::uuid(world, (&call.name, call.datacenter.as_ref())),
         CopyVirtualDiskTask => |call| {
             let from = locate(world, &call.source_name, call.source_datacenter.as_ref())?;
             let to_datacenter = call.dest_datacenter.or(call.source_datacenter);

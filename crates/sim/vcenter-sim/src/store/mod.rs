@@ -7,6 +7,7 @@
 mod body;
 mod browse;
 mod call;
+mod disk_ops;
 mod file_ops;
 mod http_folder;
 mod path;
@@ -26,8 +27,8 @@ pub(crate) use http_folder::{folder, parameter, status};
 pub(crate) use path::{clean_path, matches, parse_datastore_path};
 pub(crate) use shelf::{Content, Entry, FileError, Shelf};
 pub(crate) use vm_files::{
-    add_disk_file, add_vm_files, disk_bytes, free_directory, remove_disk_file, remove_vm_files,
-    resize_disk_file,
+    add_disk_file, add_vm_files, disk_bytes, free_directory, grow_disk_file, remove_disk_file,
+    remove_vm_files, resize_disk_file,
 };
 
 use crate::options::Options;

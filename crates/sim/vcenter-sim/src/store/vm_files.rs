@@ -44,6 +44,14 @@ pub(crate) fn disk_bytes(file: &DiskFile, capacity_kb: i64) -> i64 {
     if file.parent.is_some() { CHILD_DISK_BYTES } else { initial_bytes(capacity_kb, file.thin) }
 }
 
+/// A disk that has become whole takes what a new one of its size does.
+pub(crate) fn grow_disk_file(world: &mut World, file: &DiskFile, capacity_kb: i64, now: Timestamp) {
+    if let Some(shelf) = world.store.shelf_mut(&file.path.datastore) {
+        shelf.put(&file.path.path, Content::Hollow(disk_bytes(file, capacity_kb)), now);
+    }
+    announce_space(world, &file.path.datastore);
+}
+
 /// A thick disk takes its new size at once; a thin one grows when it is written.
 pub(crate) fn resize_disk_file(
     world: &mut World,

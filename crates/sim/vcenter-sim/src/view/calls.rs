@@ -34,6 +34,9 @@ fn create_container(request: &Request<'_>, world: &mut World, cx: &CallContext<'
     if !Container::can_be(&asked.container) {
         return Err(Failure::invalid_argument("container"));
     }
+    if !asked.kind.iter().all(|kind| Container::can_show(kind)) {
+        return Err(Failure::invalid_argument("type"));
+    }
     if !world.inventory.contains(&asked.container) {
         return Err(Failure::not_found(&asked.container));
     }

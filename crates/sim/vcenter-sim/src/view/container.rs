@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use roost_vim_wire::MoRef;
+use roost_vim_wire::{MoRef, MoType};
 
 use super::Deltas;
 use crate::inventory::{Changed, Inventory};
@@ -28,6 +28,11 @@ impl Container {
         ["Folder", "Datacenter", "ComputeResource", "ResourcePool", "HostSystem"]
             .iter()
             .any(|base| root.kind.is_a(base))
+    }
+
+    /// Whether this is a kind of entity.
+    pub(crate) fn can_show(kind: &str) -> bool {
+        MoType::from(kind).is_a("ManagedEntity")
     }
 
     fn shows(&self, obj: &MoRef) -> bool {

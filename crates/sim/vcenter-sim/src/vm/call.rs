@@ -3,8 +3,8 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::model::calls;
 use crate::vm::{
-    clone, console, customize, destroy, power, reconfigure, relocate, rename, snapshot_ops,
-    template, upgrade,
+    check, clone, console, customize, destroy, instant_clone, power, promote, reconfigure,
+    relocate, rename, snapshot_ops, template, upgrade,
 };
 use crate::world::World;
 
@@ -31,6 +31,11 @@ pub(crate) fn call(
         UnregisterVm => |_| destroy::unregister(world, cx, this),
         RelocateVmTask => |call| relocate::relocate(world, cx, this, call.spec),
         UpgradeVmTask => |call| upgrade::upgrade(world, cx, this, call.version),
+        PromoteDisksTask => |call| promote::promote(world, cx, this, (call.unlink, call.disks)),
+        InstantCloneTask => |call| instant_clone::instant_clone(world, cx, this, call.spec),
+        CheckRelocateTask => |call| check::relocate(world, cx, (this, call.vm, call.spec)),
+        CheckCompatibilityTask => |call| check::compatibility(world, cx, (this, call.vm, call.host, call.pool)),
+        CheckVmConfigTask => |call| check::config(world, cx, this, (call.spec, call.vm, call.host, call.pool)),
         AcquireTicket => |call| console::ticket(world, this, &call.ticket_type),
         CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, call),
         RevertToCurrentSnapshotTask => |call| {

@@ -51,14 +51,42 @@ pub(super) fn clone_vm(
         return Err(Failure::invalid_argument("spec.location.pool"));
     }
     let copy = copying_time(world, cx, this, &spec);
+    Ok(start(world, cx, this, (folder, name, spec), ("CloneVM_Task", copy)))
+}
+
+/// A copy that shares everything with its source, made at once.
+pub(super) fn fork(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    (folder, name, spec): (MoRef, String, VirtualMachineCloneSpec),
+) -> Result<MoRef, Failure> {
+    if world.product == Product::HostAgent {
+        return Err(not_supported("Cloning needs a vCenter."));
+    }
+    if world.inventory.folders.get(&folder).is_none_or(|row| row.kind != FolderKind::Vm) {
+        return Err(Failure::invalid_argument("spec.location.folder"));
+    }
+    let takes = cx.handle.options.timings.clone_linked.draw(&mut world.random);
+    Ok(start(world, cx, this, (folder, name, spec), ("InstantClone_Task", takes)))
+}
+
+fn start(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    (folder, name, spec): (MoRef, String, VirtualMachineCloneSpec),
+    (method, copy): (&'static str, Duration),
+) -> MoRef {
     let takes_power = if spec.power_on && !spec.template {
         cx.handle.options.timings.power_on.draw(&mut world.random)
     } else {
         Duration::ZERO
     };
     let clone = world.inventory.ids.vm();
-    let job = job(this, (folder, name, spec), &clone, copy, takes_power);
-    Ok(submit(world, cx, job))
+    let mut job = job(this, (folder, name, spec), &clone, copy, takes_power);
+    job.method = method;
+    submit(world, cx, job)
 }
 
 fn job(

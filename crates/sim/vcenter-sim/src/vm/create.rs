@@ -96,7 +96,7 @@ fn work_out(
 }
 
 /// A VM as it is before a request adds to it. What boots from an image brings its tools along.
-fn empty_config() -> Config {
+pub(crate) fn empty_config() -> Config {
     Config {
         annotation: None,
         cpus: 1,

@@ -8,7 +8,7 @@ use crate::guest;
 use crate::store;
 use crate::task::{Hold, Job, submit};
 use crate::vm::fault::{need_connected, not_supported, vm};
-use crate::vm::{FilePath, Power, fault};
+use crate::vm::{FilePath, Power, fault, register};
 use crate::world::World;
 
 pub(crate) fn destroy(world: &mut World, cx: &CallContext<'_>, this: &MoRef) -> MoRef {
@@ -47,6 +47,33 @@ fn check(world: &World, this: &MoRef) -> Result<(), Failure> {
                 Ok(())
             }
         }
+        MoType::Datacenter | MoType::ClusterComputeResource | MoType::ComputeResource => {
+            if !world.inventory.contains(this) {
+                return Err(Failure::not_found(this));
+            }
+            let vms = vms_below(world, this);
+            vms.iter().try_for_each(|vm| check_vm(world, vm))
+        }
+        MoType::HostSystem => {
+            let row = world.inventory.hosts.get(this).ok_or_else(|| Failure::not_found(this))?;
+            let is_lone = row.parent.kind == MoType::ComputeResource;
+            if row.is_usable() && !is_lone {
+                let message = "The host must be in maintenance mode or disconnected.";
+                return Err(Failure::of("InvalidState", message));
+            }
+            let vms: Vec<MoRef> = world.inventory.vms_of(this).cloned().collect();
+            vms.iter().try_for_each(|vm| fault::need_power(world, vm, Power::Off))
+        }
+        MoType::DistributedVirtualPortgroup => {
+            let is_used = world.inventory.vms_of(this).next().is_some();
+            if is_used { Err(in_use(world, this)) } else { Ok(()) }
+        }
+        MoType::VmwareDistributedVirtualSwitch => {
+            let row = world.inventory.switches.get(this).ok_or_else(|| Failure::not_found(this))?;
+            let is_used =
+                row.port_groups.iter().any(|group| world.inventory.vms_of(group).next().is_some());
+            if is_used { Err(in_use(world, this)) } else { Ok(()) }
+        }
         _ => Err(not_supported("Objects of this kind cannot be destroyed here.")),
     }
 }
@@ -72,8 +99,152 @@ fn carry_out(world: &mut World, scene: &Scene, this: &MoRef) {
             remove_folder(world, this);
         }
         MoType::ResourcePool => remove_pool(world, scene, this),
+        MoType::Datacenter | MoType::ClusterComputeResource | MoType::ComputeResource => {
+            for vm in vms_below(world, this) {
+                remove_vm(world, scene, &vm, true);
+            }
+            remove_below(world, scene, this);
+        }
+        MoType::HostSystem => {
+            let vms: Vec<MoRef> = world.inventory.vms_of(this).cloned().collect();
+            for vm in vms {
+                remove_vm(world, scene, &vm, false);
+            }
+            let owner = world.inventory.parent(this);
+            match owner.filter(|owner| owner.kind == MoType::ComputeResource) {
+                Some(lone) => world.inventory.remove_compute(&lone),
+                None => world.inventory.remove_host(this),
+            }
+        }
+        MoType::DistributedVirtualPortgroup => remove_group(world, scene, this),
+        MoType::VmwareDistributedVirtualSwitch => remove_switch(world, scene, this),
         _ => {}
     }
+}
+
+fn in_use(world: &World, this: &MoRef) -> Failure {
+    let name = world.inventory.name(this).unwrap_or_default().to_owned();
+    Failure::of("ResourceInUse", format!("The resource '{name}' is in use."))
+        .with("type", &this.kind.to_string())
+        .with("name", &name)
+}
+
+/// The VMs whose host, or whose folder, is somewhere below.
+fn vms_below(world: &World, top: &MoRef) -> Vec<MoRef> {
+    let inventory = &world.inventory;
+    let is_below = |vm: &MoRef, row: &crate::vm::Vm| {
+        inventory.lineage(vm).any(|at| at == *top)
+            || inventory.lineage(&row.host).any(|at| at == *top)
+    };
+    let all = inventory.vms.iter().filter(|(vm, row)| is_below(vm, row));
+    all.map(|(vm, _)| vm.clone()).collect()
+}
+
+/// Takes a compute resource or a datacenter with all that is in it out of the inventory. Its VMs have gone before.
+fn remove_below(world: &mut World, scene: &Scene, this: &MoRef) {
+    match this.kind {
+        MoType::ClusterComputeResource | MoType::ComputeResource => {
+            let name = world.inventory.name(this).unwrap_or_default().to_owned();
+            let draft =
+                event::Draft::new("ClusterDestroyedEvent", format!("Removed cluster {name}"));
+            let draft = draft.about_entity(world, this);
+            world.inventory.remove_compute(this);
+            event::post(world, scene, draft);
+        }
+        MoType::Folder | MoType::StoragePod => {
+            for child in world.inventory.tree_children(this) {
+                remove_below(world, scene, &child);
+            }
+            remove_folder(world, this);
+        }
+        MoType::Datacenter => {
+            let (parent, name) =
+                (world.inventory.parent(this), world.inventory.shared_name(this).cloned());
+            for child in world.inventory.tree_children(this) {
+                remove_below(world, scene, &child);
+            }
+            world.inventory.datacenters.remove(this);
+            if let (Some(parent), Some(name)) = (parent, name) {
+                if let Some(row) = world.inventory.folders.get_mut(&parent) {
+                    row.children.remove(&name);
+                }
+                world.inventory.changes.modified(&parent, ["childEntity"]);
+            }
+            world.inventory.changes.left(this);
+        }
+        MoType::Datastore => {
+            world.inventory.datastores.remove(this);
+            world.inventory.changes.left(this);
+        }
+        MoType::Network => {
+            world.inventory.networks.remove(this);
+            world.inventory.changes.left(this);
+        }
+        MoType::DistributedVirtualPortgroup => remove_group(world, scene, this),
+        MoType::VmwareDistributedVirtualSwitch => remove_switch(world, scene, this),
+        _ => {}
+    }
+}
+
+fn remove_group(world: &mut World, scene: &Scene, this: &MoRef) {
+    let Some(row) = world.inventory.networks.remove(this) else { return };
+    let datacenter = world.inventory.datacenter_of(&row.parent);
+    if let Some(row) = datacenter.and_then(|at| world.inventory.datacenters.get_mut(&at)) {
+        row.networks.retain(|other| other != this);
+    }
+    if let Some(folder) = world.inventory.folders.get_mut(&row.parent) {
+        folder.children.remove(&row.name);
+    }
+    if let Some(group) = &row.port_group {
+        if let Some(switch) = world.inventory.switches.get_mut(&group.switch) {
+            switch.port_groups.retain(|other| other != this);
+        }
+        world.inventory.changes.modified(&group.switch, ["portgroup", "summary"]);
+    }
+    world.inventory.changes.modified(&row.parent, ["childEntity"]);
+    world.inventory.changes.left(this);
+    let message = format!("dvPort group {} was deleted.", row.name);
+    event::post(world, scene, event::Draft::new("DVPortgroupDestroyedEvent", message));
+}
+
+fn remove_switch(world: &mut World, scene: &Scene, this: &MoRef) {
+    let Some(row) = world.inventory.switches.get(this).cloned() else { return };
+    let datacenter = world.inventory.datacenter_of(this);
+    let place = datacenter.as_ref().and_then(|at| world.inventory.name(at)).unwrap_or_default();
+    let message = format!("The vSphere Distributed Switch {} in {place} was deleted.", row.name);
+    for group in &row.port_groups {
+        // The uplinks of a switch go with it, without a word of their own.
+        let is_uplink = world
+            .inventory
+            .networks
+            .get(group)
+            .and_then(|row| row.port_group.as_ref())
+            .is_some_and(|group| group.is_uplink);
+        if is_uplink {
+            remove_uplink(world, group);
+        } else {
+            remove_group(world, scene, group);
+        }
+    }
+    world.inventory.switches.remove(this);
+    if let Some(folder) = world.inventory.folders.get_mut(&row.parent) {
+        folder.children.remove(&row.name);
+    }
+    world.inventory.changes.modified(&row.parent, ["childEntity"]);
+    world.inventory.changes.left(this);
+    event::post(world, scene, event::Draft::new("DvsDestroyedEvent", message));
+}
+
+fn remove_uplink(world: &mut World, this: &MoRef) {
+    let Some(row) = world.inventory.networks.remove(this) else { return };
+    if let Some(folder) = world.inventory.folders.get_mut(&row.parent) {
+        folder.children.remove(&row.name);
+    }
+    let datacenter = world.inventory.datacenter_of(&row.parent);
+    if let Some(row) = datacenter.and_then(|at| world.inventory.datacenters.get_mut(&at)) {
+        row.networks.retain(|other| other != this);
+    }
+    world.inventory.changes.left(this);
 }
 
 /// Takes a VM out of the inventory, with its files or without.
@@ -84,6 +255,9 @@ pub(crate) fn remove_vm(world: &mut World, scene: &Scene, this: &MoRef, with_fil
     let Some(vm) = world.inventory.leave_vm(this) else { return };
     if with_files {
         store::remove_vm_files(world, &vm);
+    } else {
+        // Its files describe it to whoever registers it again.
+        world.inventory.unregistered.insert(register::home_key(&vm.home), Box::new(vm));
     }
     event::post(world, scene, draft);
 }
@@ -101,7 +275,7 @@ fn remove_folder(world: &mut World, this: &MoRef) {
 }
 
 /// What was in a pool goes to its parent.
-fn remove_pool(world: &mut World, scene: &Scene, this: &MoRef) {
+pub(crate) fn remove_pool(world: &mut World, scene: &Scene, this: &MoRef) {
     let Some(pool) = world.inventory.pools.get(this).cloned() else { return };
     let draft = event::Draft::new(
         "ResourcePoolDestroyedEvent",

@@ -24,6 +24,16 @@ pub(crate) fn apply(
     draft: &mut Draft,
     changes: &[VirtualDeviceConfigSpec],
 ) -> Result<(), Failure> {
+    let is_media = |change: &VirtualDeviceConfigSpec| {
+        let device = draft_device(draft, change);
+        device.is_disk() || device.is_cdrom()
+    };
+    if changes.iter().any(is_media) {
+        // What boots decides whether there are tools.
+        for path in TOOLS {
+            draft.changed(path);
+        }
+    }
     let mut temporary = HashMap::new();
     for (index, change) in changes.iter().enumerate() {
         match &change.operation {
@@ -42,6 +52,23 @@ pub(crate) fn apply(
         }
     }
     Ok(())
+}
+
+const TOOLS: [&str; 6] = [
+    "guest.toolsStatus",
+    "guest.toolsVersionStatus",
+    "guest.toolsVersionStatus2",
+    "summary.guest.toolsStatus",
+    "summary.guest.toolsVersionStatus",
+    "summary.guest.toolsVersionStatus2",
+];
+
+/// The device that a change is about: the one that is there, or the one that is asked for.
+fn draft_device(draft: &Draft, change: &VirtualDeviceConfigSpec) -> VirtualDevice {
+    match draft.config.device(change.device.key) {
+        Some(known) => VirtualDevice::clone(&known.base),
+        None => change.device.clone(),
+    }
 }
 
 fn add(
@@ -223,7 +250,8 @@ fn connect(device: &mut VirtualDevice) {
     connectable.connected |= connectable.start_connected;
 }
 
-/// An image in a drive must be on its datastore.
+/// An image in a drive or the file of a port is on a datastore that exists. The file itself may come later: a drive is empty until then,
+/// and a port makes its file when it is first written to.
 fn check_media(world: &World, device: &VirtualDevice) -> Result<(), Failure> {
     let Some(name) = device.backing.as_ref().and_then(|backing| backing.file_name.as_deref())
     else {
@@ -232,12 +260,7 @@ fn check_media(world: &World, device: &VirtualDevice) -> Result<(), Failure> {
     if name.is_empty() {
         return Ok(());
     }
-    let file = store::locate(world, name, None)?;
-    let found = world.store.shelf(&file.datastore).and_then(|shelf| shelf.get(&file.path));
-    match found {
-        Some(_) => Ok(()),
-        None => Err(store::file_fault(world, "FileNotFound", &file, "File not found:")),
-    }
+    store::locate(world, name, None).map(|_| ())
 }
 
 fn label(draft: &Draft, device: &mut VirtualDevice) {

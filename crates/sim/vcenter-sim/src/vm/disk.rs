@@ -20,6 +20,8 @@ impl FilePath {
 pub(crate) struct Disk {
     pub capacity_kb: i64,
     pub file: Arc<DiskFile>,
+    /// Made empty, with no system on it to boot.
+    pub is_blank: bool,
 }
 
 /// One file of a disk. Only the top of a chain is written to, so linked clones and snapshots share what is below it.

@@ -47,10 +47,12 @@ pub(super) fn new_disk(
         let below = parent.and_then(|parent| existing(world, parent.file_name.as_deref()?));
         let file = Arc::new(DiskFile { path, uuid, thin, parent: below });
         draft.effects.made.push((Arc::clone(&file), capacity_kb));
-        return Ok(Disk { capacity_kb, file });
+        let is_blank = file.parent.is_none();
+        return Ok(Disk { capacity_kb, file, is_blank });
     }
     if let Some(file) = existing(world, &name) {
-        Ok(Disk { capacity_kb: capacity_kb.unwrap_or_else(|| size_kb(world, &file)), file })
+        let capacity_kb = capacity_kb.unwrap_or_else(|| size_kb(world, &file));
+        Ok(Disk { capacity_kb, file, is_blank: false })
     } else {
         let path = store::locate(world, &name, None)?;
         Err(store::file_fault(world, "FileNotFound", &path, "File not found:"))
@@ -167,5 +169,5 @@ pub(super) fn edit_disk(
     if wanted > disk.capacity_kb {
         draft.effects.resized.push((Arc::clone(&disk.file), wanted));
     }
-    Ok(Disk { capacity_kb: wanted, file: Arc::clone(&disk.file) })
+    Ok(Disk { capacity_kb: wanted, file: Arc::clone(&disk.file), is_blank: disk.is_blank })
 }

@@ -1,6 +1,7 @@
 //! One virtual machine: what it is, and everything that can be done to it.
 
 mod call;
+mod check;
 mod clone;
 mod clone_disk;
 mod config;
@@ -18,11 +19,14 @@ mod draft;
 pub(crate) mod fault;
 pub(crate) mod hardware;
 mod identity;
+mod instant_clone;
 mod nic_change;
 pub(crate) mod placement;
 pub(crate) mod power;
 mod power_state;
+mod promote;
 mod reconfigure;
+pub(crate) mod register;
 mod relocate;
 mod rename;
 mod snapshot;
@@ -39,7 +43,7 @@ use roost_vim_wire::{MoRef, MoType};
 pub(crate) use call::call;
 pub(crate) use config::{Config, Settings, guest_family, guest_full_name};
 pub(crate) use config_change::merge_allocation;
-pub(crate) use destroy::remove_vm;
+pub(crate) use destroy::{remove_pool, remove_vm};
 pub(crate) use device::{Device, Mac, Own};
 pub(crate) use disk::{CHILD_DISK_BYTES, Disk, DiskFile, FilePath, initial_bytes};
 pub(crate) use draft::{Draft, Effects};
@@ -127,6 +131,24 @@ impl Vm {
     pub(crate) fn identify(&mut self, uuid: Option<&str>, instance_uuid: Option<&str>) {
         self.uuid = uuid.and_then(parse_uuid).unwrap_or(self.uuid);
         self.instance_uuid = instance_uuid.and_then(parse_uuid).unwrap_or(self.instance_uuid);
+    }
+
+    /// Whether it finds something to boot: a disk that was not made empty, an image in a drive, or the network.
+    pub(crate) fn has_system(&self) -> bool {
+        let has_image = |device: &Device| {
+            let base = &device.base;
+            let file = base.backing.as_ref().and_then(|backing| backing.file_name.as_deref());
+            let starts = base.connectable.as_ref().is_some_and(|connect| connect.start_connected);
+            base.is_cdrom() && starts && file.is_some_and(|file| !file.is_empty())
+        };
+        self.config.disks().any(|disk| !disk.is_blank)
+            || self.config.devices.iter().any(has_image)
+            || self.behaviour.boots_from_network
+    }
+
+    /// Whether the system that it boots has the tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.config.has_tools && self.has_system()
     }
 
     /// What it takes of its pool and host while it is powered on.

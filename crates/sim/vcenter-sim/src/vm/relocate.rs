@@ -42,6 +42,16 @@ pub(super) fn relocate(
     Ok(submit(world, cx, job))
 }
 
+/// Whether it could be done now.
+pub(super) fn could(
+    world: &World,
+    this: &MoRef,
+    spec: &VirtualMachineRelocateSpec,
+) -> Result<(), Failure> {
+    need_connected(world, this)?;
+    check(world, this, spec, 0).map(|_| ())
+}
+
 /// The host that it goes to.
 fn check(
     world: &World,

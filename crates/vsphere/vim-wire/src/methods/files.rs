@@ -13,6 +13,14 @@ methods! {
         } -> ();
         change DeleteDatastoreFileTask = "DeleteDatastoreFile_Task" needs "Datastore.FileManagement" task "Datastore.deleteDatastoreFile" "Delete file"
         { name: String, datacenter: Option<MoRef> } -> MoRef;
+        change CopyDatastoreFileTask = "CopyDatastoreFile_Task" needs "Datastore.FileManagement" task "Datastore.copyDatastoreFile" "Copy file"
+        {
+            source_name "sourceName": String,
+            source_datacenter "sourceDatacenter": Option<MoRef>,
+            destination_name "destinationName": String,
+            destination_datacenter "destinationDatacenter": Option<MoRef>,
+            force: Option<bool>,
+        } -> MoRef;
         change MoveDatastoreFileTask = "MoveDatastoreFile_Task" needs "Datastore.FileManagement" task "Datastore.moveDatastoreFile" "Move file"
         {
             source_name "sourceName": String,
@@ -37,6 +45,26 @@ methods! {
     }
 
     on VirtualDiskManager {
+        change CreateVirtualDiskTask = "CreateVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.createVirtualDisk" "Create virtual disk"
+        { name: String, datacenter: Option<MoRef>, spec: Element } -> MoRef;
+        change DeleteVirtualDiskTask = "DeleteVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.deleteVirtualDisk" "Delete virtual disk"
+        { name: String, datacenter: Option<MoRef> } -> MoRef;
+        change MoveVirtualDiskTask = "MoveVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.moveVirtualDisk" "Move virtual disk"
+        {
+            source_name "sourceName": String,
+            source_datacenter "sourceDatacenter": Option<MoRef>,
+            dest_name "destName": String,
+            dest_datacenter "destDatacenter": Option<MoRef>,
+            force: Option<bool>,
+        } -> MoRef;
+        change ExtendVirtualDiskTask = "ExtendVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.extendVirtualDisk" "Extend virtual disk"
+        {
+            name: String,
+            datacenter: Option<MoRef>,
+            new_capacity_kb "newCapacityKb": i64,
+            eager_zero "eagerZero": Option<bool>,
+        } -> MoRef;
+        read QueryVirtualDiskUuid = "QueryVirtualDiskUuid" { name: String, datacenter: Option<MoRef> } -> String;
         change CopyVirtualDiskTask = "CopyVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.copyVirtualDisk" "Copy virtual disk"
         {
             source_name "sourceName": String,

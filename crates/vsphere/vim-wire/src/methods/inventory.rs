@@ -20,6 +20,27 @@ methods! {
             pool: MoRef,
             host: Option<MoRef>,
         } -> MoRef;
+        change RegisterVmTask = "RegisterVM_Task" needs "VirtualMachine.Inventory.Register" task "Folder.registerVm" "Register virtual machine"
+        {
+            path: String,
+            name: Option<String>,
+            as_template "asTemplate": bool,
+            pool: Option<MoRef>,
+            host: Option<MoRef>,
+        } -> MoRef;
+        change CreateDatacenter = "CreateDatacenter" needs "Datacenter.Create"
+        { name: String } -> MoRef;
+        change CreateClusterEx = "CreateClusterEx" needs "Host.Inventory.CreateCluster"
+        { name: String, spec: Element } -> MoRef;
+        change AddStandaloneHostTask = "AddStandaloneHost_Task" needs "Host.Inventory.AddStandaloneHost" task "Folder.addStandaloneHost" "Add standalone host"
+        {
+            spec: Element,
+            comp_res_spec "compResSpec": Option<Element>,
+            add_connected "addConnected": bool,
+            license: Option<String>,
+        } -> MoRef;
+        change CreateDvsTask = "CreateDVS_Task" needs "DVSwitch.Create" task "Folder.createDistributedVirtualSwitch" "Create a vSphere Distributed Switch"
+        { spec: Element } -> MoRef;
         change CreateFolder = "CreateFolder" needs "Folder.Create"
         { name: String } -> MoRef;
         change MoveIntoFolderTask = "MoveIntoFolder_Task" needs "Folder.Move" task "Folder.moveIntoFolder" "Move entities"
@@ -30,6 +51,8 @@ methods! {
     on ResourcePool {
         change CreateResourcePool = "CreateResourcePool" needs "Resource.CreatePool"
         { name: String, spec: ResourceConfigSpec } -> MoRef;
+        change DestroyChildren = "DestroyChildren" needs "Resource.DeletePool"
+        {} -> ();
         change UpdateConfig = "UpdateConfig" needs "Resource.EditPool"
         {
             name: Option<String>,

@@ -3,7 +3,10 @@
 //! What is known of a method beside its arguments stands in the same row: whose method it is, the privilege that it needs, and
 //! what its task is called. [`by_name`] finds the row.
 
+mod authorization;
+mod checkers;
 mod collector;
+mod compute;
 mod files;
 mod guest;
 mod history;
@@ -11,12 +14,16 @@ mod inventory;
 mod search;
 mod session;
 mod settings;
+mod switch;
 mod vm;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+pub use authorization::*;
+pub use checkers::*;
 pub use collector::*;
+pub use compute::*;
 pub use files::*;
 pub use guest::*;
 pub use history::*;
@@ -24,6 +31,7 @@ pub use inventory::*;
 pub use search::*;
 pub use session::*;
 pub use settings::*;
+pub use switch::*;
 pub use vm::*;
 
 use crate::xml::{Reader, Start, Writer};
@@ -78,7 +86,10 @@ pub struct TaskText {
 }
 
 const TABLES: &[&[MethodInfo]] = &[
+    authorization::TABLE,
+    checkers::TABLE,
     collector::TABLE,
+    compute::TABLE,
     files::TABLE,
     guest::TABLE,
     history::TABLE,
@@ -86,6 +97,7 @@ const TABLES: &[&[MethodInfo]] = &[
     search::TABLE,
     session::TABLE,
     settings::TABLE,
+    switch::TABLE,
     vm::TABLE,
 ];
 

@@ -24,6 +24,8 @@ methods! {
         { session_id "sessionID": String, user_name "userName": String } -> bool;
         session TerminateSession = "TerminateSession" needs "Sessions.TerminateSession"
         { session_id "sessionId": Vec<String> } -> ();
+        read AcquireCloneTicket = "AcquireCloneTicket" {} -> String;
+        session CloneSession = "CloneSession" { clone_ticket "cloneTicket": String } -> UserSession;
         session AcquireGenericServiceTicket = "AcquireGenericServiceTicket" {
             spec: SessionManagerHttpServiceRequestSpec,
         } -> SessionManagerGenericServiceTicket;

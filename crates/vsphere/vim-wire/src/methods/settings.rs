@@ -1,4 +1,4 @@
-//! Custom fields, options and privileges.
+//! Custom fields and options.
 
 use crate::MoRef;
 use crate::types::{CustomFieldDef, OptionValue};
@@ -18,25 +18,5 @@ methods! {
         read QueryOptions = "QueryOptions" { name: Option<String> } -> Vec<OptionValue>;
         change UpdateOptions = "UpdateOptions" needs "Global.Settings"
         { changed_value "changedValue": Vec<OptionValue> } -> ();
-    }
-
-    on AuthorizationManager {
-        read HasPrivilegeOnEntities = "HasPrivilegeOnEntities" {
-            entity: Vec<MoRef>,
-            session_id "sessionId": String,
-            priv_id "privId": Vec<String>,
-        } -> Vec<EntityPrivilege>;
-    }
-}
-
-data! {
-    struct EntityPrivilege {
-        entity: MoRef,
-        priv_availability "privAvailability": Vec<PrivilegeAvailability>,
-    }
-
-    struct PrivilegeAvailability {
-        priv_id "privId": String,
-        is_granted "isGranted": bool,
     }
 }

@@ -1,8 +1,8 @@
 //! VMs and their snapshots.
 
 use crate::types::{
-    CustomizationSpec, VirtualMachineCloneSpec, VirtualMachineConfigSpec,
-    VirtualMachineRelocateSpec,
+    CustomizationSpec, VirtualDevice, VirtualMachineCloneSpec, VirtualMachineConfigSpec,
+    VirtualMachineInstantCloneSpec, VirtualMachineRelocateSpec,
 };
 use crate::{Element, MoRef};
 
@@ -57,6 +57,10 @@ methods! {
         { consolidate: Option<bool> } -> MoRef;
         change AcquireTicket = "AcquireTicket" needs "VirtualMachine.Interact.ConsoleInteract"
         { ticket_type "ticketType": String } -> Element;
+        change PromoteDisksTask = "PromoteDisks_Task" needs "VirtualMachine.Provisioning.PromoteDisks" task "VirtualMachine.promoteDisks" "Promote disks"
+        { unlink: bool, disks: Vec<VirtualDevice> } -> MoRef;
+        change InstantCloneTask = "InstantClone_Task" needs "VirtualMachine.Provisioning.Clone" task "VirtualMachine.instantClone" "Instant clone virtual machine"
+        { spec: VirtualMachineInstantCloneSpec } -> MoRef;
     }
 
     on VirtualMachineSnapshot {

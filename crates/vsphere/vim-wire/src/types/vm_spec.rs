@@ -18,6 +18,13 @@ data! {
         memory: Option<bool>,
     }
 
+    struct VirtualMachineInstantCloneSpec {
+        name: String,
+        location: VirtualMachineRelocateSpec,
+        config: Vec<OptionValue>,
+        bios_uuid "biosUuid": Option<String>,
+    }
+
     struct VirtualMachineRelocateSpec {
         folder: Option<MoRef>,
         datastore: Option<MoRef>,

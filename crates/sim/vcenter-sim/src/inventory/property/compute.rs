@@ -4,7 +4,7 @@ use roost_vim_wire::types::{ComputeResourceConfigInfo, ComputeResourceSummary};
 use roost_vim_wire::{MoRef, MoType};
 
 use super::entity::entity_properties;
-use super::{Answer, enumeration, known, reference, refs, text};
+use super::{Answer, known, reference, refs, text};
 use crate::inventory::record::Record;
 use crate::inventory::{Compute, Inventory};
 use crate::world::World;
@@ -55,17 +55,11 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
             spbm_enabled: Some(false),
             default_hardware_version_key: None,
         }),
-        "configurationEx" => Some(Some(
-            Record::of("ClusterConfigInfoEx")
-                .text("vmSwapPlacement", "vmDirectory")
-                .record("dasConfig", high_availability())
-                .record("drsConfig", drs())
-                .value(),
-        )),
+        "configurationEx" => Some(Some(row.config.info_ex().value())),
         "configuration" if is_cluster => Some(Some(
             Record::of("ClusterConfigInfo")
-                .record("dasConfig", high_availability())
-                .record("drsConfig", drs())
+                .record("dasConfig", row.config.das())
+                .record("drsConfig", row.config.drs())
                 .value(),
         )),
         "lifecycleManaged" | "configManagerEnabled" => Some(None),
@@ -77,19 +71,6 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         }
         _ => None,
     }
-}
-
-fn high_availability() -> Record {
-    Record::of("ClusterDasConfigInfo").set("enabled", &false)
-}
-
-/// Clusters place their VMs themselves.
-fn drs() -> Record {
-    Record::of("ClusterDrsConfigInfo")
-        .set("enabled", &true)
-        .set("enableVmBehaviorOverrides", &true)
-        .put("defaultVmBehavior", enumeration("DrsBehavior", "fullyAutomated"))
-        .set("vmotionRate", &3)
 }
 
 fn summary(inventory: &Inventory, obj: &MoRef, row: &Compute) -> ComputeResourceSummary {

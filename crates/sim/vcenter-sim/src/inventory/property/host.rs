@@ -40,7 +40,7 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
             Some(Some(status(row.connection == HostConnection::Connected)))
         }
         "hardware" => Some(Some(hardware(row).value())),
-        "config" => Some(Some(config(world).value())),
+        "config" => Some(Some(config(world, row).value())),
         "vm" => refs(world.inventory.vms_of(obj)),
         "datastore" => refs(
             world
@@ -150,10 +150,15 @@ fn hardware(row: &Host) -> Record {
 }
 
 /// The part that transfers look at: where the host's management interface is.
-fn config(world: &World) -> Record {
+fn config(world: &World, row: &Host) -> Record {
+    // A host that was added by its address is there.
+    let address = row
+        .name
+        .parse::<std::net::IpAddr>()
+        .map_or_else(|_| "127.0.0.1".to_owned(), |ip| ip.to_string());
     let ip = Record::of("HostIpConfig")
         .set("dhcp", &false)
-        .text("ipAddress", "127.0.0.1")
+        .text("ipAddress", &address)
         .text("subnetMask", "255.0.0.0");
     let vnic = Record::of("HostVirtualNic")
         .text("device", "vmk0")
@@ -166,10 +171,14 @@ fn config(world: &World) -> Record {
     let net_config = Record::of("VirtualNicManagerNetConfig")
         .text("nicType", "management")
         .set("multiSelectAllowed", &true)
-        .records("candidateVnic", "HostVirtualNic", vec![vnic])
+        .records("candidateVnic", "HostVirtualNic", vec![vnic.clone()])
         .put("selectedVnic", Value::string("management.key-vim.host.VirtualNic-vmk0"));
     Record::of("HostConfigInfo")
         .set("product", &product(world))
+        .record(
+            "network",
+            Record::of("HostNetworkInfo").records("vnic", "HostVirtualNic", vec![vnic]),
+        )
         .record(
             "virtualNicManagerInfo",
             Record::of("HostVirtualNicManagerInfo").records(

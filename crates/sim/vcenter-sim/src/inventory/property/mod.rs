@@ -8,6 +8,7 @@
 )]
 
 mod compute;
+mod documented;
 mod entity;
 mod host;
 mod manager;
@@ -19,6 +20,7 @@ mod vm;
 mod vm_config;
 mod vm_device;
 mod vm_guest;
+mod vm_storage;
 mod vm_summary;
 
 use roost_vim_wire::{Array, Field, MoRef, MoType, Value};
@@ -45,6 +47,10 @@ pub(crate) fn property(
         if let Some(answer) = answer(world, obj, prefix) {
             return path::walk(answer, rest).ok_or_else(no_such);
         }
+    }
+    let head = path.split(['.', '[']).next().unwrap_or_default();
+    if documented::is_documented(obj.kind.as_str(), head) {
+        return Ok(None);
     }
     Err(no_such())
 }

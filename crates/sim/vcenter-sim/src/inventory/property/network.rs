@@ -35,7 +35,8 @@ fn port_group(obj: &MoRef, row: &Network, group: &PortGroup, path: &str) -> Answ
         "key" => text(&obj.id),
         "config" => Some(Some(port_group_config(obj, row, group).value())),
         "portKeys" => {
-            let keys = (0..PORTS).map(|port| Value::String(port.to_string())).collect();
+            let keys =
+                (0..group.config.ports).map(|port| Value::String(port.to_string())).collect();
             Some(Some(Value::Array(Array::new("xsd:string", keys))))
         }
         _ => None,
@@ -55,14 +56,14 @@ fn summary(obj: &MoRef, row: &Network) -> NetworkSummary {
 fn port_group_config(obj: &MoRef, row: &Network, group: &PortGroup) -> Record {
     let vlan = Record::of("VmwareDistributedVirtualSwitchVlanIdSpec")
         .set("inherited", &false)
-        .set("vlanId", &0);
+        .set("vlanId", &group.config.vlan);
     Record::of("DVPortgroupConfigInfo")
         .text("key", &obj.id)
         .text("name", &row.name)
-        .set("numPorts", &PORTS)
+        .set("numPorts", &group.config.ports)
         .set("distributedVirtualSwitch", &group.switch)
         .record("defaultPortConfig", Record::of("VMwareDVSPortSetting").record("vlan", vlan))
-        .text("type", "earlyBinding")
+        .text("type", &group.config.binding)
         .text("backingType", "standard")
         .record(
             "policy",
@@ -115,7 +116,7 @@ fn switch_summary(world: &World, row: &Switch) -> Record {
             Record::of("DistributedVirtualSwitchProductSpec")
                 .text("name", "DVS")
                 .text("vendor", "VMware, Inc.")
-                .text("version", "8.0.0"),
+                .text("version", &row.config.version),
         )
         .put("hostMember", ref_array(&row.hosts))
         .set("portgroupName", &names)
@@ -127,7 +128,15 @@ fn switch_config(world: &World, row: &Switch) -> Record {
         let found = world.inventory.networks.get(group).and_then(|row| row.port_group.as_ref());
         found.is_some_and(|group| group.is_uplink)
     };
-    Record::of("VMwareDVSConfigInfo")
+    let members = row.hosts.iter().map(|host| {
+        Record::of("DistributedVirtualSwitchHostMember").record(
+            "config",
+            Record::of("DistributedVirtualSwitchHostMemberConfigInfo")
+                .set("host", host)
+                .set("maxProxySwitchPorts", &1792),
+        )
+    });
+    let config = Record::of("VMwareDVSConfigInfo")
         .text("uuid", &row.uuid)
         .text("name", &row.name)
         .set("numStandalonePorts", &0)
@@ -139,6 +148,17 @@ fn switch_config(world: &World, row: &Switch) -> Record {
                 .set("uplinkPortName", &vec!["Uplink 1".to_owned()]),
         )
         .put("uplinkPortgroup", ref_array(row.port_groups.iter().filter(is_uplink)))
+        .records("host", "DistributedVirtualSwitchHostMember", members.collect())
         .text("configVersion", "1")
-        .text("networkResourceControlVersion", "version3")
+        .set("maxMtu", &row.config.max_mtu)
+        .text("networkResourceControlVersion", "version3");
+    match &row.config.discovery {
+        Some((protocol, operation)) => config.record(
+            "linkDiscoveryProtocolConfig",
+            Record::of("LinkDiscoveryProtocolConfig")
+                .text("protocol", protocol)
+                .text("operation", operation),
+        ),
+        None => config,
+    }
 }

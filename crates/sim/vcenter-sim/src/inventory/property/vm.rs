@@ -5,15 +5,15 @@ use roost_vim_wire::{Array, Field, MoRef, Value};
 use super::entity::{entity_properties, status, values};
 use super::{
     Answer, enumeration, known, ref_array, reference, refs, text, vm_config, vm_device, vm_guest,
-    vm_summary,
+    vm_storage, vm_summary,
 };
 use crate::inventory::uuid_text;
 use crate::vm::{Vm, guest_full_name};
 use crate::world::World;
 
 pub(super) const ALL: &[&str] = entity_properties! {
-    "config" "datastore" "environmentBrowser" "guest" "guestHeartbeatStatus" "network" "resourceConfig" "resourcePool"
-    "rootSnapshot" "runtime" "snapshot" "summary"
+    "capability" "config" "datastore" "environmentBrowser" "guest" "guestHeartbeatStatus" "layout" "layoutEx" "network"
+    "resourceConfig" "resourcePool" "rootSnapshot" "runtime" "snapshot" "storage" "summary"
 };
 
 pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
@@ -138,7 +138,11 @@ fn whole(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
             Some(Some(enumeration("ManagedEntityStatus", vm_guest::heartbeat(vm))))
         }
         "overallStatus" => Some(Some(status(vm.is_connected))),
-        "parentVApp" | "capability" | "layout" | "layoutEx" | "storage" => Some(None),
+        "capability" => Some(Some(vm_storage::capability(vm).value())),
+        "layout" => Some(Some(vm_storage::layout(world, vm).value())),
+        "layoutEx" => Some(Some(vm_storage::layout_ex(world, vm).value())),
+        "storage" => Some(Some(vm_storage::storage(world, vm).value())),
+        "parentVApp" => Some(None),
         _ => None,
     }
 }

@@ -22,12 +22,14 @@ pub(crate) fn wire_device(inventory: &Inventory, vm: &Vm, device: &Device) -> Vi
         wire.device = vm.config.devices.iter().filter(attached).map(Device::key).collect();
     }
     match &device.own {
-        Own::Nothing => {}
+        Own::Nothing => {
+            if let Some(summary) = plain_summary(&wire) {
+                describe(&mut wire, Some(summary));
+            }
+        }
         Own::Nic(mac) => {
             wire.mac_address = Some(mac.to_string());
-            let network =
-                device.network().and_then(|network| inventory.name(&network).map(str::to_owned));
-            describe(&mut wire, network);
+            describe(&mut wire, card_summary(inventory, device));
         }
         Own::Disk(disk) => {
             wire.capacity_in_kb = Some(disk.capacity_kb);
@@ -38,6 +40,58 @@ pub(crate) fn wire_device(inventory: &Inventory, vm: &Vm, device: &Device) -> Vi
         }
     }
     wire
+}
+
+/// The network that a card is on, as vCenter words it.
+fn card_summary(inventory: &Inventory, device: &Device) -> Option<String> {
+    let network = device.network()?;
+    let group = inventory.networks.get(&network)?.port_group.as_ref();
+    match group.and_then(|group| inventory.switches.get(&group.switch)) {
+        Some(switch) => Some(format!("DVSwitch: {}", spaced(&switch.uuid))),
+        None => inventory.name(&network).map(str::to_owned),
+    }
+}
+
+/// `50 2e 4f aa 6f cb 5c f5-ba b3 1a 72 9d 4d 5a 5e`, as switches write their identity.
+fn spaced(uuid: &str) -> String {
+    let digits: Vec<char> = uuid.chars().filter(char::is_ascii_hexdigit).collect();
+    let pairs: Vec<String> = digits.chunks(2).map(|pair| pair.iter().collect()).collect();
+    let halves: Vec<String> = pairs.chunks(8).map(|half| half.join(" ")).collect();
+    halves.join("-")
+}
+
+/// What vCenter says of a device beside its label, where that is not the label again.
+fn plain_summary(wire: &VirtualDevice) -> Option<String> {
+    let backing = wire.backing.as_ref();
+    let file = backing.and_then(|backing| backing.file_name.as_deref());
+    let file = file.filter(|file| !file.is_empty());
+    let uri = backing.and_then(|backing| {
+        let found = backing.rest.iter().find(|element| element.name == "serviceURI");
+        found.map(|element| element.text.clone())
+    });
+    if let Some(uri) = uri {
+        return Some(format!("Remote {uri}"));
+    }
+    let text = match (wire.class.as_str(), file) {
+        ("VirtualCdrom", Some(file)) => return Some(format!("ISO {file}")),
+        ("VirtualFloppy", Some(file)) => return Some(format!("Image {file}")),
+        ("VirtualSerialPort" | "VirtualParallelPort", Some(file)) => {
+            return Some(format!("File {file}"));
+        }
+        ("VirtualCdrom", None) => "Remote device",
+        ("VirtualFloppy", None) => "Remote",
+        ("VirtualLsiLogicController", _) => "LSI Logic",
+        ("VirtualLsiLogicSASController", _) => "LSI Logic SAS",
+        ("VirtualBusLogicController", _) => "BusLogic",
+        ("ParaVirtualSCSIController", _) => "VMware paravirtual SCSI",
+        ("VirtualAHCIController", _) => "AHCI",
+        ("VirtualPointingDevice", _) => "Pointing device; Device",
+        ("VirtualMachineVMCIDevice", _) => {
+            "Device on the virtual machine PCI bus that provides support for the virtual machine communication interface"
+        }
+        _ => return None,
+    };
+    Some(text.into())
 }
 
 fn backing_of(inventory: &Inventory, backing: &mut VirtualDeviceBackingInfo, file: &DiskFile) {

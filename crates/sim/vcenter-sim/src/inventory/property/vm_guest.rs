@@ -92,14 +92,14 @@ fn state(vm: &Vm) -> &'static str {
 
 fn tools_status(vm: &Vm) -> VirtualMachineToolsStatus {
     match vm.guest.tools {
-        _ if !vm.config.has_tools => VirtualMachineToolsStatus::NotInstalled,
+        _ if !vm.has_tools() => VirtualMachineToolsStatus::NotInstalled,
         ToolsState::NotRunning => VirtualMachineToolsStatus::NotRunning,
         ToolsState::Running | ToolsState::ExecutingScripts => VirtualMachineToolsStatus::Ok,
     }
 }
 
 fn version_status(vm: &Vm) -> &'static str {
-    if vm.config.has_tools { "guestToolsUnmanaged" } else { "guestToolsNotInstalled" }
+    if vm.has_tools() { "guestToolsUnmanaged" } else { "guestToolsNotInstalled" }
 }
 
 /// The cards that the tools report: those with an address, while the tools run.
