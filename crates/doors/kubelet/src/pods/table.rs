@@ -1,0 +1,166 @@
+//! What the kubelet knows of its pods. The pods and the runtime hold the truth; this is rebuilt at every start.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_controller::Key;
+use roost_microvm::VmRecord;
+
+use crate::contract::{Intent, VmSpec};
+
+/// Between attempts at what failed: from the first to the longest, doubled.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+
+/// All pods of this node.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PodTable {
+    pods: Arc<Mutex<BTreeMap<Key, Tracked>>>,
+}
+
+/// One pod with what backs it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tracked {
+    /// Of the pod object that this is about: a new pod of the same name is another one.
+    pub(crate) uid: String,
+    /// As it was when the VM was made: it also says how the VM goes when the pod object is gone.
+    pub(crate) spec: Option<VmSpec>,
+    pub(crate) vm: Option<VmRecord>,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) started: Option<Timestamp>,
+    pub(crate) activity: Option<Activity>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) ready: bool,
+    pub(crate) probed: String,
+    pub(crate) restarts: i32,
+    pub(crate) restarted: Option<Timestamp>,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) intent: Option<Intent>,
+    /// Base64 is made when it is written.
+    pub(crate) hint: Option<String>,
+    pub(crate) post_clone: Option<&'static str>,
+}
+
+/// What is being done, from its start to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Creating(Waiting),
+    Restarting,
+    Hibernating,
+    Waking(Waiting),
+    Deleting,
+    Evicting,
+}
+
+/// Why a container waits, as its status says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Queued,
+    PullingImage,
+    PullingSnapshot,
+    Cloning,
+    Booting,
+}
+
+impl Waiting {
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Queued => "Queued",
+            Self::PullingImage => "PullingImage",
+            Self::PullingSnapshot => "PullingSnapshot",
+            Self::Cloning => "Cloning",
+            Self::Booting => "Booting",
+        }
+    }
+}
+
+/// Something did not work and is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) attempts: u32,
+    pub(crate) retry: Timestamp,
+}
+
+impl Failure {
+    /// After one more attempt.
+    pub(crate) fn again(
+        before: Option<&Self>,
+        reason: &'static str,
+        message: String,
+        now: Timestamp,
+    ) -> Self {
+        let attempts = before.map_or(1, |before| before.attempts.saturating_add(1));
+        let factor = 1_u32.checked_shl(attempts - 1).unwrap_or(u32::MAX);
+        let pause = FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE);
+        Self { reason, message, attempts, retry: now + pause }
+    }
+}
+
+/// The VM is lost and the pod goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    /// The pod object is deleted already.
+    pub(crate) told: bool,
+}
+
+impl PodTable {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Tracked>> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Tracked> {
+        self.lock().get(key).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<(Key, Tracked)> {
+        self.lock().iter().map(|(key, pod)| (key.clone(), pod.clone())).collect()
+    }
+
+    pub(crate) fn put(&self, key: Key, pod: Tracked) {
+        self.lock().insert(key, pod);
+    }
+
+    pub(crate) fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    /// Changes a pod that is known; nothing if it is not.
+    pub(crate) fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Tracked) -> T) -> Option<T> {
+        self.lock().get_mut(key).map(change)
+    }
+
+    /// By the id or name of its VM.
+    pub(crate) fn of_vm(&self, id: &str, name: &str) -> Option<Key> {
+        let pods = self.lock();
+        let is_it = |pod: &Tracked| {
+            pod.vm.as_ref().is_some_and(|vm| vm.id == id || (!name.is_empty() && vm.name() == name))
+        };
+        pods.iter().find(|(_, pod)| is_it(pod)).map(|(key, _)| key.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut failure = None;
+        let mut pauses = Vec::new();
+        for _ in 0..40 {
+            let next = Failure::again(failure.as_ref(), "x", String::new(), now);
+            pauses.push(next.retry.duration_since(now).as_secs());
+            failure = Some(next);
+        }
+        assert_eq!(pauses[..5], [1, 2, 4, 8, 16]);
+        assert_eq!(pauses.last(), Some(&300));
+    }
+}

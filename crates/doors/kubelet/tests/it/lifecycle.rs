@@ -1,0 +1,154 @@
+use kube::ResourceExt;
+use roost_cocoon_sim::Fault;
+use roost_kubelet::key;
+use tokio::time::sleep;
+
+use crate::lab::{Lab, is_ready, phase, secs};
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_becomes_a_vm_and_goes_with_it() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    assert_eq!(lab.vm_names(), ["vk-default-a"]);
+    let pod = lab.pod("a").await.unwrap();
+    assert_eq!(phase(&pod), "Running");
+    let vm = pod.annotations()[key::VM_ID].clone();
+    let status = pod.status.clone().unwrap();
+    assert_eq!(status.container_statuses.unwrap()[0].container_id, Some(format!("cocoon://{vm}")));
+    assert_eq!(pod.annotations()[key::LIFECYCLE_STATE], "ready");
+    let calls = lab
+        .host
+        .journal()
+        .iter()
+        .filter(|call| call.starts_with("vm run") || call.starts_with("image"))
+        .count();
+    assert_eq!(calls, 2, "{:?}", lab.host.journal());
+
+    lab.delete("a").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert!(lab.vm_names().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_pod_costs_no_write_and_no_call() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    sleep(secs(60)).await;
+    let version = lab.pod("a").await.unwrap().resource_version();
+    let calls = lab.host.journal().iter().filter(|call| !call.starts_with("vm list")).count();
+    sleep(secs(3600)).await;
+    assert_eq!(lab.pod("a").await.unwrap().resource_version(), version);
+    let after = lab.host.journal().iter().filter(|call| !call.starts_with("vm list")).count();
+    assert_eq!(after, calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_fails_is_tried_again_until_it_works() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.host.add_fault(Fault::of("vm run").fails("no space left on device").times(30));
+    lab.run_pod("a").await;
+    lab.until("the failure is told", async |lab: &Lab| {
+        let status = lab.pod("a").await.and_then(|pod| pod.status).unwrap_or_default();
+        status.reason.as_deref() == Some("ProviderFailed")
+            && status.message.is_some_and(|message| message.contains("no space left on device"))
+    })
+    .await;
+    assert_eq!(lab.pod("a").await.unwrap().annotations()[key::LIFECYCLE_STATE], "failed");
+    // Upstream gives up after twenty attempts; here nobody has to touch the pod.
+    sleep(secs(3 * 3600)).await;
+    lab.ready("a").await;
+    assert_eq!(lab.vm_names().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_does_not_make_a_second_vm() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.host.add_fault(Fault::of("vm run").fails("signal: killed").after_the_fact());
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    assert_eq!(lab.vm_names(), ["vk-default-a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_starts_from_its_source_and_wins_over_mode_run() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("main").await;
+    lab.ready("main").await;
+    lab.host.with_host(|host| host.remember("vk-default-main", "count=7")).unwrap();
+    for name in ["sub-1", "sub-2"] {
+        lab.apply(
+            name,
+            &[(key::MODE, "run"), (key::IMAGE, "img"), (key::FORK_FROM, "vk-default-main")],
+        )
+        .await;
+    }
+    lab.ready("sub-1").await;
+    lab.ready("sub-2").await;
+    lab.host.with_host(|host| assert_eq!(host.memory("vk-default-sub-1"), Some("count=7")));
+    let saves = lab.host.journal().iter().filter(|call| call.starts_with("snapshot save")).count();
+    assert_eq!(saves, 1, "both forks share one snapshot");
+}
+
+#[tokio::test(start_paused = true)]
+async fn vms_of_others_are_shown_and_never_touched() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.apply(
+        "tools",
+        &[
+            (key::MANAGED, "false"),
+            (key::MODE, "static"),
+            (key::VM_ID, "EXT1"),
+            (key::VM_IP, "127.0.0.9"),
+        ],
+    )
+    .await;
+    lab.ready("tools").await;
+    let pod = lab.pod("tools").await.unwrap();
+    assert_eq!(pod.status.unwrap().pod_ip.as_deref(), Some("127.0.0.9"));
+    lab.delete("tools").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("tools").await.is_none()).await;
+    let touched: Vec<_> =
+        lab.host.journal().into_iter().filter(|call| call.contains("EXT1")).collect();
+    assert!(touched.is_empty(), "{touched:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_annotation_that_somebody_sets_meanwhile_is_never_overwritten() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    for round in 0..40 {
+        lab.annotate("a", "example.org/round", Some(&round.to_string())).await;
+        sleep(std::time::Duration::from_millis(137)).await;
+        assert_eq!(
+            lab.pod("a").await.unwrap().annotations()["example.org/round"],
+            round.to_string()
+        );
+    }
+    lab.ready("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_a_vm_name_says_so() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.apply("a", &[(key::VM_NAME, "")]).await;
+    lab.until("it is told", async |lab: &Lab| {
+        let status = lab.pod("a").await.and_then(|pod| pod.status).unwrap_or_default();
+        status.message.is_some_and(|message| message.contains("missing vm.cocoonstack.io/name"))
+    })
+    .await;
+    lab.annotate("a", key::VM_NAME, Some("x")).await;
+    lab.annotate("a", key::MODE, Some("run")).await;
+    lab.annotate("a", key::IMAGE, Some("img")).await;
+    lab.ready("a").await;
+    assert!(is_ready(&lab.pod("a").await.unwrap()));
+}
