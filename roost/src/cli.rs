@@ -44,6 +44,14 @@ pub(crate) enum Command {
         /// The configuration file
         #[arg(short, long, value_name = "FILE")]
         config: PathBuf,
+
+        /// Look and show, and change nothing
+        ///
+        /// Logs in to the vCenter and follows its inventory; starts, changes and deletes no VM, and takes no orders. CDS is not spoken to at all, because
+        /// every sign-in would write into the record of the hatchery that may be at work under this name: jobs, models and what CDS
+        /// knows of workers are not seen, and nothing is planned for them.
+        #[arg(long)]
+        observe_only: bool,
     },
     /// List every problem of a configuration file at once
     ///

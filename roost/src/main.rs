@@ -62,7 +62,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => return demo::run(args).await,
         Command::Doctor(args) => return doctor::run(args).await,
         Command::Man { dir } => man::write(dir.as_deref())?,
-        Command::Run { config } => serve::run(&config).await?,
+        Command::Run { config, observe_only } => serve::run(&config, observe_only).await?,
         Command::Sim { simulator: Simulator::Vcenter(options) } => {
             sim_vcenter::serve(*options).await?;
         }

@@ -8,35 +8,35 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use roost_console::views::{DecisionView, JobState, JobView, Protocol, SubjectKind};
-use roost_console::{Settings, serve};
+use roost_console::Settings;
+use roost_views::{DecisionView, Facts, RequestState, RequestView, SubjectKind, Verdict};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use self::stand_in::{NOW, StandIn};
+use self::stand_in::{NOW, StandIn, id, serve};
 
 /// A service with one job.
 fn one_job() -> StandIn {
-    let job = JobView {
-        id: "42".into(),
-        protocol: Protocol::V1,
+    let job = RequestView {
+        id: id("42"),
+        noun: "job".into(),
         project: None,
-        workflow: None,
-        state: JobState::Waiting,
+        state: RequestState::Waiting,
         queued: None,
         waited_secs: Some(61),
-        model: None,
-        flavor: None,
         vm: None,
+        wants: None,
         verdict: None,
+        facts: Facts::default(),
     };
     let decision = DecisionView {
         seq: 7,
         at: NOW,
-        subject_kind: SubjectKind::Job,
+        door: "bakery".into(),
+        subject_kind: SubjectKind::Request("job".into()),
         subject: "42".into(),
         subject_name: None,
-        verdict: "deferred".into(),
+        verdict: Verdict::Deferred,
         reason: "all workers are there".into(),
         bound_by: Some("workers".into()),
         gates: Vec::new(),
@@ -122,10 +122,9 @@ async fn tables_are_narrowed_and_sorted_in_json_too_and_an_unknown_column_is_one
         let json: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(json.len(), rows, "{line}: {json:?}");
     }
-    let unknown = roost(&["pools", "--sort", "size", "--url", "http://127.0.0.1:9"], &[]).await;
-    let known = "model, flavor, template, wanted, ready, coming, in-use, missing, waits-for";
-    let words = format!("roost: there is no column \"size\" to sort by: there are {known}");
-    assert_eq!(complaint(&unknown), words, "and nobody was asked");
+    let unknown = roost(&["jobs", "--sort", "size", "--url", &url], &[]).await;
+    let words = "roost: there is no column \"size\" to sort by: there are job, state, waited, project, vm, why";
+    assert_eq!(complaint(&unknown), words);
 }
 
 #[tokio::test]

@@ -294,7 +294,7 @@ async fn hostile_names_do_nothing_in_a_browser() {
     let mut shown = StandIn::hostile(NAMES[0], &NAMES);
     shown.overview.version = NAMES[1].into();
     let shown = Arc::new(shown);
-    let page = roost_console::serve(listener, shown, Settings::default(), std::future::pending());
+    let page = stand_in::serve(listener, shown, Settings::default(), std::future::pending());
     tokio::spawn(page);
     let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
     for path in

@@ -8,14 +8,14 @@ mod wire;
 use std::process::Output;
 use std::sync::Arc;
 
-use roost_console::{Settings, serve};
+use roost_console::Settings;
 use roost_oracle::python3;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use unicode_width::UnicodeWidthStr as _;
 
-use stand_in::StandIn;
+use stand_in::{StandIn, serve};
 use terminal::drive;
 use wire::{Process, Site, roost, until, within};
 

@@ -3,11 +3,10 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use roost_console::views::{
-    DecisionQuery, DecisionView, JobView, PoolView, SubjectKind, VmKind, VmView,
+use roost_views::{
+    DecisionQuery, DecisionView, Facts, PoolView, RequestView, Standing, VmKind, VmView,
 };
 
-use super::jobs::Standing;
 use super::pick::SortBy;
 
 #[derive(Debug, Subcommand)]
@@ -82,18 +81,6 @@ pub(crate) struct Picking {
     pub(super) filter: Option<String>,
 }
 
-pub(super) const VM_KINDS: [VmKind; 6] = [
-    VmKind::Worker,
-    VmKind::Spare,
-    VmKind::Registering,
-    VmKind::Building,
-    VmKind::Template,
-    VmKind::Leaving,
-];
-
-pub(super) const SUBJECT_KINDS: [SubjectKind; 4] =
-    [SubjectKind::Job, SubjectKind::Vm, SubjectKind::Pool, SubjectKind::Service];
-
 /// The words of a closed set, of which several may be given.
 fn one_of<const N: usize>(words: [&'static str; N]) -> PossibleValuesParser {
     PossibleValuesParser::new(words)
@@ -104,11 +91,15 @@ fn has(wanted: &[String], word: &str) -> bool {
 }
 
 /// Names are long, so a part of one will do.
-fn names(wanted: Option<&String>, names: &[Option<&String>]) -> bool {
+fn names(wanted: Option<&String>, names: &[Option<&str>]) -> bool {
     wanted.is_none_or(|wanted| {
         let wanted = wanted.to_lowercase();
         names.iter().flatten().any(|name| name.to_lowercase().contains(&wanted))
     })
+}
+
+fn model(facts: &Facts) -> Option<&str> {
+    facts.get("model")
 }
 
 #[derive(Debug, Args)]
@@ -132,18 +123,18 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(super) fn wants(&self, job: &JobView) -> bool {
-        let verdict = job.verdict.as_ref().map_or("", |verdict| &verdict.verdict);
-        has(&self.state, Standing::of(job).as_str())
+    pub(super) fn wants(&self, job: &RequestView) -> bool {
+        let verdict = job.verdict.as_ref().map_or("", |said| said.verdict.as_str());
+        has(&self.state, job.standing().as_str())
             && has(&self.verdict, verdict)
-            && names(self.model.as_ref(), &[job.model.as_ref()])
+            && names(self.model.as_ref(), &[model(&job.facts)])
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Vms {
     /// Only VMs of this kind; several with commas between them
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = one_of(VM_KINDS.map(VmKind::as_str)))]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = one_of(VmKind::ALL.map(VmKind::as_str)))]
     pub(super) kind: Vec<String>,
 
     /// Only VMs of this worker model or template; a part of its name will do
@@ -167,9 +158,9 @@ pub(crate) struct Vms {
 impl Vms {
     pub(super) fn wants(&self, vm: &VmView) -> bool {
         has(&self.kind, vm.kind.as_str())
-            && self.power.as_ref().is_none_or(|power| *power == vm.power)
-            && names(self.model.as_ref(), &[vm.model.as_ref(), vm.template.as_ref()])
-            && names(self.phase.as_ref(), &[vm.phase.as_ref().or(vm.worker_status.as_ref())])
+            && self.power.as_ref().is_none_or(|power| *power == vm.power.as_str())
+            && names(self.model.as_ref(), &[model(&vm.facts), vm.template.as_deref()])
+            && names(self.phase.as_ref(), &[vm.phase.as_ref().map(|phase| phase.words.as_str())])
     }
 }
 
@@ -192,7 +183,7 @@ pub(crate) struct Pools {
 impl Pools {
     pub(super) fn wants(&self, pool: &PoolView) -> bool {
         (!self.short || pool.ready < pool.wanted)
-            && names(self.model.as_ref(), &[Some(&pool.model), pool.template.as_ref()])
+            && names(self.model.as_ref(), &[Some(&pool.name), pool.template.as_deref()])
     }
 }
 
@@ -202,8 +193,8 @@ pub(crate) struct Decisions {
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
 
-    /// Only those on this kind of thing; several with commas between them
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = one_of(SUBJECT_KINDS.map(SubjectKind::as_str)))]
+    /// Only those on this kind of thing, such as job, vm, pool or service; several with commas between them
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub(super) kind: Vec<String>,
 
     /// Only those that came out so, such as deferred, refused or deleted; steered is what persons did

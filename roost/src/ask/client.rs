@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
@@ -7,6 +8,7 @@ use roost_cds::Secret;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::pick::NoSuchColumn;
 use super::target::Target;
 use super::trust::{self, TrustError};
 
@@ -17,6 +19,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 /// A service says something every quarter of a minute, if only that it is there.
 const SILENT_FOR: Duration = Duration::from_secs(40);
+
+/// The time by the service's clock.
+const NOW: HeaderName = HeaderName::from_static("roost-now");
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -45,8 +50,23 @@ pub(crate) enum AskError {
     Refused { words: String },
     #[error("{url} answered {status} and not as Roost does")]
     Foreign { url: Url, status: StatusCode },
+    #[error(transparent)]
+    Column(#[from] NoSuchColumn),
     #[error("the service's answer is not of a form that this version of Roost knows")]
     Unreadable { source: serde_json::Error },
+}
+
+/// An answer, and when it was given by the service's clock. An older service does not say.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) said: Value,
+    now: Option<Timestamp>,
+}
+
+impl Told {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or(Timestamp::UNIX_EPOCH)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -108,6 +128,15 @@ impl Client {
         path: &[&str],
         query: &[(&'static str, String)],
     ) -> Result<Value, AskError> {
+        Ok(self.get_at(path, query).await?.said)
+    }
+
+    /// The same, and what time it was there.
+    pub(crate) async fn get_at(
+        &self,
+        path: &[&str],
+        query: &[(&'static str, String)],
+    ) -> Result<Told, AskError> {
         let url = self.place(path, query);
         self.read_whole(&url, self.http.get(url.clone())).await
     }
@@ -117,7 +146,7 @@ impl Client {
         self.may_act()?;
         let url = self.place(path, &[]);
         let request = self.http.post(url.clone()).body(body.to_string());
-        self.read_whole(&url, request).await
+        Ok(self.read_whole(&url, request).await?.said)
     }
 
     /// Listens to what happens, from the decision after `seen` on.
@@ -144,14 +173,17 @@ impl Client {
         })
     }
 
-    async fn read_whole(&self, url: &Url, request: RequestBuilder) -> Result<Value, AskError> {
+    async fn read_whole(&self, url: &Url, request: RequestBuilder) -> Result<Told, AskError> {
         let answer = self.send(request).await?;
         let status = answer.status();
         if !status.is_success() {
             return Err(self.fault(url, answer).await);
         }
+        let now = answer.headers().get(&NOW).and_then(|now| now.to_str().ok()?.parse().ok());
         let body = answer.bytes().await.map_err(|source| cut_short(&self.base, source))?;
-        serde_json::from_slice(&body).map_err(|_| AskError::Foreign { url: url.clone(), status })
+        let said = serde_json::from_slice(&body)
+            .map_err(|_| AskError::Foreign { url: url.clone(), status })?;
+        Ok(Told { said, now })
     }
 
     async fn fault(&self, url: &Url, answer: Response) -> AskError {

@@ -1,19 +1,18 @@
 use std::cmp::Ordering;
 
 use jiff::Timestamp;
-use roost_console::views::DecisionView;
+use roost_views::DecisionView;
 
 use super::pick::Row;
 use super::table::{Cell, Column, left, right};
 use super::words::{secs_since, span};
 
-impl Row<7> for DecisionView {
+impl Row for DecisionView {
     const NONE: &'static str = "no decisions";
-    const IS_TIMED: bool = true;
     const IS_LATEST_LAST: bool = true;
 
-    fn columns() -> [Column; 7] {
-        [
+    fn columns(_: &[&Self]) -> Vec<Column> {
+        vec![
             right("AGE"),
             left("SUBJECT").narrows(5, 20).narrows(8, 12),
             left("VERDICT"),
@@ -24,9 +23,9 @@ impl Row<7> for DecisionView {
         ]
     }
 
-    fn cells(&self, now: Timestamp) -> [Cell; 7] {
+    fn cells(&self, now: Timestamp) -> Vec<Cell> {
         let name = self.subject_name.as_ref().unwrap_or(&self.subject);
-        [
+        vec![
             Cell::number(Some(secs_since(now, self.at)), span),
             format!("{} {name}", self.subject_kind.as_str()).as_str().into(),
             self.verdict.as_str().into(),

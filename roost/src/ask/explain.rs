@@ -1,9 +1,9 @@
-//! Why a job waits, or what became of it.
+//! Why a request waits, or what became of it.
 
 use jiff::Timestamp;
-use roost_console::views::{DecisionView, GateView, JobDetail, JobView, VmView};
+use roost_views::words::{Style, title};
+use roost_views::{DecisionView, GateView, RequestDetail, RequestView, Standing, Verdict, VmView};
 
-use super::jobs::Standing;
 use super::table::{Table, left, right};
 use super::waterfall;
 use super::words::{or_dash, since, span};
@@ -11,12 +11,12 @@ use super::words::{or_dash, since, span};
 /// How many of the earlier decisions are shown; `roost decisions --subject` has all.
 const EARLIER: usize = 5;
 
-pub(crate) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -> Vec<String> {
-    let mut lines = vec![headline(&detail.job)];
-    lines.extend(facts(&detail.job));
+pub(crate) fn render(detail: &RequestDetail, now: Timestamp, width: Option<usize>) -> Vec<String> {
+    let mut lines = vec![headline(detail)];
+    lines.extend(facts(&detail.request));
     let decisions = detail.decisions.as_slice();
-    // A job that was only just seen has none.
-    let last = decisions.last().or(detail.job.verdict.as_ref());
+    // One that was only just seen has none.
+    let last = decisions.last().or(detail.request.verdict.as_ref());
     lines.push(String::new());
     match last {
         None => lines.push("Nothing has been decided on it yet.".to_owned()),
@@ -27,7 +27,10 @@ pub(crate) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -
         lines.push(String::new());
         if last.is_some_and(|last| last.seq != weighed.seq) {
             let ago = since(now, weighed.at);
-            lines.push(format!("When it was {} {ago} ago, it was weighed so:", weighed.verdict));
+            lines.push(format!(
+                "When it was {} {ago} ago, it was weighed so:",
+                weighed.verdict.as_str()
+            ));
         }
         lines.extend(gates(&weighed.gates, width));
     }
@@ -42,40 +45,43 @@ pub(crate) fn render(detail: &JobDetail, now: Timestamp, width: Option<usize>) -
     if let Some(vm) = &detail.vm {
         lines.push(String::new());
         lines.push(machine(&vm.vm));
-        lines.extend(waterfall::render(&vm.timeline, now, width));
+        lines.extend(waterfall::of_request(&vm.timeline, detail.request.queued, now, width));
     }
     lines
 }
 
-fn headline(job: &JobView) -> String {
-    let waited = job.waited_secs.map(span);
-    let state = match (Standing::of(job), waited) {
+fn headline(detail: &RequestDetail) -> String {
+    let request = &detail.request;
+    let waited = request.waited_secs.map(span);
+    let standing = request.standing();
+    let state = match (standing, waited) {
         (Standing::Waiting, Some(waited)) => format!("waiting for {waited}"),
         (Standing::Refused | Standing::Skipped | Standing::Ended, _) | (_, None) => {
-            Standing::of(job).as_str().to_owned()
+            standing.as_str().to_owned()
         }
         (state, Some(waited)) => format!("{}, waited {waited}", state.as_str()),
     };
-    format!("Job {} ({}): {state}", job.id, job.protocol.as_str())
+    format!("{} {}: {state}", title(&request.noun), request.id)
 }
 
-fn facts(job: &JobView) -> Option<String> {
-    let queued = job.queued.map(|queued| format!("{queued:.0}"));
-    let known = [
-        ("project", job.project.as_ref()),
-        ("workflow", job.workflow.as_ref()),
-        ("model", job.model.as_ref()),
-        ("flavor", job.flavor.as_ref()),
-        ("queued", queued.as_ref()),
-    ];
-    let known: Vec<_> =
-        known.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?))).collect();
+fn facts(request: &RequestView) -> Option<String> {
+    let queued = request.queued.map(|queued| format!("queued {queued:.0}"));
+    let project = request.project.as_ref().map(|project| format!("project {project}"));
+    let own = request.facts.known();
+    let own = own.map(|(label, value)| format!("{} {value}", in_sentence(label)));
+    let known: Vec<String> = project.into_iter().chain(own).chain(queued).collect();
     (!known.is_empty()).then(|| known.join(", "))
+}
+
+/// A label within a sentence; one that begins with an abbreviation stays as it is.
+pub(super) fn in_sentence(label: &str) -> String {
+    let second = label.chars().nth(1);
+    if second.is_some_and(char::is_uppercase) { label.to_owned() } else { label.to_lowercase() }
 }
 
 fn verdict(decision: &DecisionView, now: Timestamp) -> Vec<String> {
     let mut lines = vec![
-        format!("{} ({}).", meaning(&decision.verdict), decision.verdict),
+        format!("{} ({}).", meaning(decision.verdict), decision.verdict.as_str()),
         format!("Reason:     {}", decision.reason),
     ];
     if let Some(gate) = &decision.bound_by {
@@ -95,20 +101,21 @@ fn verdict(decision: &DecisionView, now: Timestamp) -> Vec<String> {
     lines
 }
 
-/// The closed set of verdicts in words; one that a newer service has stands for itself.
-fn meaning(verdict: &str) -> &'static str {
+/// A verdict in words; one that a newer service has stands for itself.
+fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
-        "spawned" => "A worker was started for it",
-        "skipped" => "It is not for this hatchery, or somebody else has it",
-        "deferred" => "It is for this hatchery, but has to wait",
-        "refused" => "It is for this hatchery and will get no worker",
-        "failed" => "A worker was on its way and did not arrive",
-        "released" => "It was given back to CDS",
-        "adopted" => "Its worker was found after a restart and taken on",
-        "finished" => "It has ended, and its worker with it",
-        "deleted" => "Its VM was deleted",
-        "kept" => "Its VM should have been deleted and was kept",
-        _ => "It was decided on",
+        Verdict::Spawned => "A VM was started for it",
+        Verdict::Skipped => "It is not for this service, or somebody else has it",
+        Verdict::Deferred => "It is for this service, but has to wait",
+        Verdict::Refused => "It is for this service and will get no VM as it is",
+        Verdict::Failed => "A VM was on its way and did not arrive",
+        Verdict::Released => "It was given back to where it came from",
+        Verdict::Adopted => "Its VM was found after a restart and taken on",
+        Verdict::Finished => "It has ended, and its VM with it",
+        Verdict::Deleted => "Its VM was deleted",
+        Verdict::Kept => "Its VM should have been deleted and was kept",
+        Verdict::Changed => "Its VM was brought nearer to what is asked for",
+        Verdict::Steered | Verdict::Unknown => "It was decided on",
     }
 }
 
@@ -121,14 +128,16 @@ pub(crate) fn gates(gates: &[GateView], width: Option<usize>) -> Vec<String> {
         right("LIMIT"),
         left("NOTE").narrows(1, 16),
     ]);
-    let number = |number: Option<u64>| or_dash(number.map(|number| number.to_string()).as_deref());
     for gate in gates {
+        let amount = |amount| gate.unit().amount(amount, Style::Short);
+        let number = |number: Option<u64>| or_dash(number.map(amount).as_deref());
+        let limit = gate.limit.map(|limit| limit.at().map_or_else(|| limit.to_string(), amount));
         table.row([
             gate.name.clone(),
             if gate.passed { "yes" } else { "NO" }.to_owned(),
             number(gate.need),
             number(gate.have),
-            or_dash(gate.limit.map(|limit| limit.to_string()).as_deref()),
+            or_dash(limit.as_deref()),
             gate.note.clone().unwrap_or_default(),
         ]);
     }
@@ -150,7 +159,7 @@ pub(super) fn history(
     for decision in decisions {
         table.row([
             since(now, decision.at),
-            decision.verdict.clone(),
+            decision.verdict.as_str().to_owned(),
             or_dash(decision.bound_by.as_deref()),
             decision.times.to_string(),
             decision.reason.clone(),
@@ -160,8 +169,9 @@ pub(super) fn history(
 }
 
 pub(super) fn machine(vm: &VmView) -> String {
-    let mut words = format!("VM {} ({}), powered {}", vm.name, vm.id, vm.power);
-    for more in [&vm.phase, &vm.address, &vm.fate].into_iter().flatten() {
+    let mut words = format!("VM {} ({}), powered {}", vm.name, vm.id, vm.power.as_str());
+    let phase = vm.phase.as_ref().map(|phase| &phase.words);
+    for more in [phase, vm.address.as_ref(), vm.fate.as_ref()].into_iter().flatten() {
         words.push_str(", ");
         words.push_str(more);
     }

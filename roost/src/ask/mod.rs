@@ -4,9 +4,9 @@ mod args;
 mod client;
 mod decisions;
 mod explain;
-mod jobs;
 mod pick;
 mod pools;
+mod requests;
 mod status;
 mod table;
 mod target;
@@ -22,22 +22,18 @@ mod words;
 use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Context as _;
-use jiff::Timestamp;
-use roost_console::views::{
-    DecisionQuery, DecisionView, JobDetail, JobView, Overview, PoolView, VmDetail, VmView,
-};
 use roost_hatchery::config::SystemSurroundings;
+use roost_views::{
+    DecisionQuery, DecisionView, PoolView, RequestDetail, RequestView, VmDetail, VmView,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::args::{Ask, Reach};
-pub(crate) use self::client::{AskError, Client};
-pub(crate) use self::explain::{gates, render as explain_job};
-pub(crate) use self::jobs::Standing;
+pub(crate) use self::client::{AskError, Client, Told};
+pub(crate) use self::explain::{gates, render as explain_request};
 pub(crate) use self::pick::Row;
 pub(crate) use self::vm::render as explain_vm;
-#[cfg(test)]
-pub(crate) use self::words::is_unsafe;
 pub(crate) use self::words::{clean, memory, span};
 
 use self::args::{Asking, Decisions, Picking};
@@ -45,8 +41,10 @@ use self::pick::table;
 use self::target::Target;
 use crate::output::say;
 
+/// In the place of a door's name: whichever knows the request.
+pub(crate) const ANY_DOOR: &str = "-";
+
 pub(crate) async fn run(ask: Ask) -> anyhow::Result<()> {
-    check(&ask)?;
     let client = Client::find(&ask.asking().reach)?;
     if let Some(every) = ask.asking().watch {
         return watch::run(every, async || answer(&ask, &client).await).await;
@@ -115,17 +113,6 @@ impl Page {
     }
 }
 
-/// What can be seen to be wrong before anybody is asked.
-fn check(ask: &Ask) -> Result<(), pick::NoSuchColumn> {
-    match ask {
-        Ask::Jobs(jobs) => jobs.picking.check::<JobView, _>(),
-        Ask::Vms(vms) => vms.picking.check::<VmView, _>(),
-        Ask::Pools(pools) => pools.picking.check::<PoolView, _>(),
-        Ask::Decisions(decisions) => decisions.picking.check::<DecisionView, _>(),
-        Ask::Status(_) | Ask::Explain(_) => Ok(()),
-    }
-}
-
 async fn answer(ask: &Ask, client: &Client) -> Result<Answer, AskError> {
     let asking = ask.asking();
     match ask {
@@ -138,45 +125,39 @@ async fn answer(ask: &Ask, client: &Client) -> Result<Answer, AskError> {
             Ok(Answer::Page(Page::new(status::render(&read(overview)?, &steering, width()))))
         }
         Ask::Jobs(args) => {
-            let rows = client.get(&["jobs"], &[]).await?;
-            list(client, rows, asking, &args.picking, |job: &JobView| args.wants(job)).await
+            let told = client.get_at(&["requests"], &[]).await?;
+            list(told, asking, &args.picking, |job: &RequestView| args.wants(job))
         }
         Ask::Vms(args) => {
-            let rows = client.get(&["vms"], &[]).await?;
-            list(client, rows, asking, &args.picking, |vm: &VmView| args.wants(vm)).await
+            let told = client.get_at(&["vms"], &[]).await?;
+            list(told, asking, &args.picking, |vm: &VmView| args.wants(vm))
         }
         Ask::Pools(args) => {
-            let rows = client.get(&["pools"], &[]).await?;
-            list(client, rows, asking, &args.picking, |pool: &PoolView| args.wants(pool)).await
+            let told = client.get_at(&["pools"], &[]).await?;
+            list(told, asking, &args.picking, |pool: &PoolView| args.wants(pool))
         }
         Ask::Decisions(args) => {
-            let rows = client.get(&["decisions"], &query(args)).await?;
-            let wants = |decision: &DecisionView| args.wants(decision);
-            list(client, rows, asking, &args.picking, wants).await
+            let told = client.get_at(&["decisions"], &query(args)).await?;
+            list(told, asking, &args.picking, |decision: &DecisionView| args.wants(decision))
         }
         Ask::Explain(args) => explain(client, &args.subject, asking).await,
     }
 }
 
 /// Of all that the service has, the rows that are wanted in the order that is wanted.
-async fn list<T: Row<N>, const N: usize>(
-    client: &Client,
-    answer: Value,
+fn list<T: Row>(
+    told: Told,
     asking: &Asking,
     picking: &Picking,
     wants: impl Fn(&T) -> bool,
 ) -> Result<Answer, AskError> {
-    let mut rows = pick::read::<T>(answer)?;
-    let now = if T::IS_TIMED && (!asking.json || picking.looks_at_cells()) {
-        client.read::<Overview>(&["overview"], &[]).await?.now
-    } else {
-        Timestamp::UNIX_EPOCH
-    };
+    let now = told.now();
+    let mut rows = pick::read::<T>(told.said)?;
     if !asking.json {
         rows.sort_by(|(a, _), (b, _)| a.usual(b));
     }
     rows.retain(|(row, _)| wants(row));
-    let rows = picking.pick(rows, now);
+    let rows = picking.pick(rows, now)?;
     Ok(if asking.json {
         Answer::Json(rows.into_iter().map(|(_, said)| said).collect())
     } else {
@@ -185,24 +166,27 @@ async fn list<T: Row<N>, const N: usize>(
     })
 }
 
-/// A job by its id, or else a VM by its name or id.
+/// A request of any door by its id, or else a VM by its name or id.
 async fn explain(client: &Client, subject: &str, asking: &Asking) -> Result<Answer, AskError> {
-    let job = match client.get(&["jobs", subject], &[]).await {
-        Err(no_job @ AskError::Refused { .. }) => {
-            let Ok(vm) = client.get(&["vms", subject], &[]).await else { return Err(no_job) };
+    let told = match client.get_at(&["requests", ANY_DOOR, subject], &[]).await {
+        Err(no_request @ AskError::Refused { .. }) => {
+            let vm = client.get_at(&["vms", subject], &[]).await;
+            let Ok(told) = vm else { return Err(no_request) };
             if asking.json {
-                return Ok(Answer::Json(vm));
+                return Ok(Answer::Json(told.said));
             }
-            let now = client.read::<Overview>(&["overview"], &[]).await?.now;
-            return Ok(Answer::Page(Page::new(vm::render(&read::<VmDetail>(vm)?, now, width()))));
+            let now = told.now();
+            let detail = read::<VmDetail>(told.said)?;
+            return Ok(Answer::Page(Page::new(vm::render(&detail, now, width()))));
         }
-        job => job?,
+        told => told?,
     };
     if asking.json {
-        return Ok(Answer::Json(job));
+        return Ok(Answer::Json(told.said));
     }
-    let now = client.read::<Overview>(&["overview"], &[]).await?.now;
-    Ok(Answer::Page(Page::new(explain::render(&read::<JobDetail>(job)?, now, width()))))
+    let now = told.now();
+    let detail = read::<RequestDetail>(told.said)?;
+    Ok(Answer::Page(Page::new(explain::render(&detail, now, width()))))
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, AskError> {

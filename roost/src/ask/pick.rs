@@ -5,25 +5,25 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use roost_views::{Fact, Facts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::args::Picking;
 use super::client::AskError;
-use super::table::{Cell, Column, Key, Table};
+use super::table::{Cell, Column, Key, Table, left};
 
 /// Something of which a service has many: a row of a table.
-pub(crate) trait Row<const N: usize>: DeserializeOwned {
+pub(crate) trait Row: DeserializeOwned {
     /// Said where there are none.
     const NONE: &'static str;
-    /// Whether a cell says how long ago something was.
-    const IS_TIMED: bool;
 
     /// Whether the usual order has what is new at the end.
     const IS_LATEST_LAST: bool = false;
 
-    fn columns() -> [Column; N];
-    fn cells(&self, now: Timestamp) -> [Cell; N];
+    /// What a door knows beyond the rest has columns of its own, which the rows name.
+    fn columns(rows: &[&Self]) -> Vec<Column>;
+    fn cells(&self, now: Timestamp) -> Vec<Cell>;
 
     /// The order in which people are shown them unless they say otherwise.
     fn usual(&self, other: &Self) -> Ordering;
@@ -58,34 +58,20 @@ impl FromStr for SortBy {
     }
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no column {asked:?} to sort by: there are {}", known.join(", "))]
-pub(super) struct NoSuchColumn {
+pub(crate) struct NoSuchColumn {
     asked: String,
     known: Vec<String>,
 }
 
 impl Picking {
-    /// Before anybody is asked for anything.
-    pub(super) fn check<T: Row<N>, const N: usize>(&self) -> Result<(), NoSuchColumn> {
-        let Some(sort) = &self.sort else { return Ok(()) };
-        let known = T::columns().map(|column| column.name());
-        if known.contains(&sort.column) {
-            return Ok(());
-        }
-        Err(NoSuchColumn { asked: sort.column.clone(), known: known.to_vec() })
-    }
-
-    /// Whether it takes the cells of a row to say where it goes.
-    pub(super) fn looks_at_cells(&self) -> bool {
-        self.sort.is_some() || self.filter.is_some()
-    }
-
-    pub(super) fn pick<T: Row<N>, const N: usize>(
+    pub(super) fn pick<T: Row>(
         &self,
         rows: Vec<(T, Value)>,
         now: Timestamp,
-    ) -> Vec<(T, Value)> {
+    ) -> Result<Vec<(T, Value)>, NoSuchColumn> {
+        let place = self.place(&rows.iter().map(|(row, _)| row).collect::<Vec<_>>())?;
         let words = self.filter.as_deref().unwrap_or_default().to_lowercase();
         let words: Vec<&str> = words.split_whitespace().collect();
         let mut rows: Vec<_> = rows
@@ -93,16 +79,21 @@ impl Picking {
             .map(|(row, said)| (row.cells(now), row, said))
             .filter(|(cells, ..)| has_all(cells, &words))
             .collect();
-        if let Some((sort, at)) = self.place::<T, N>() {
+        if let Some((sort, at)) = place {
             rows.sort_by(|(a, ..), (b, ..)| sort.order(a[at].key(), b[at].key()));
         }
-        rows.into_iter().map(|(_, row, said)| (row, said)).collect()
+        Ok(rows.into_iter().map(|(_, row, said)| (row, said)).collect())
     }
 
-    fn place<T: Row<N>, const N: usize>(&self) -> Option<(&SortBy, usize)> {
-        let sort = self.sort.as_ref()?;
-        let at = T::columns().iter().position(|column| column.name() == sort.column)?;
-        Some((sort, at))
+    fn place<T: Row>(&self, rows: &[&T]) -> Result<Option<(&SortBy, usize)>, NoSuchColumn> {
+        let Some(sort) = self.sort.as_ref() else { return Ok(None) };
+        let known: Vec<String> = T::columns(rows).iter().map(Column::name).collect();
+        match known.iter().position(|name| *name == sort.column) {
+            Some(at) => Ok(Some((sort, at))),
+            // Without a row nobody knows what a door's columns are.
+            None if rows.is_empty() => Ok(None),
+            None => Err(NoSuchColumn { asked: sort.column.clone(), known }),
+        }
     }
 }
 
@@ -122,18 +113,31 @@ fn has_all(cells: &[Cell], words: &[&str]) -> bool {
 }
 
 /// The table of these rows.
-pub(super) fn table<'a, T: Row<N> + 'a, const N: usize>(
+pub(super) fn table<'a, T: Row + 'a>(
     rows: impl IntoIterator<Item = &'a T>,
     now: Timestamp,
     width: Option<usize>,
 ) -> Vec<String> {
-    let mut table = Table::new(T::columns());
-    let mut rows = rows.into_iter().peekable();
-    if rows.peek().is_none() {
+    let rows: Vec<&T> = rows.into_iter().collect();
+    if rows.is_empty() {
         return vec![T::NONE.to_owned()];
     }
+    let mut table = Table::new(T::columns(&rows));
     for row in rows {
-        table.row(row.cells(now).map(Cell::into_text));
+        table.row(row.cells(now).into_iter().map(Cell::into_text));
     }
     table.render(width)
+}
+
+/// The columns of what the first row's door lists, between what all have. They narrow at `turn` and go soon after, the last of them first.
+pub(super) fn own_columns(facts: Option<&Facts>, turn: u8) -> Vec<Column> {
+    let own: Vec<&Fact> = facts.into_iter().flat_map(Facts::columns).collect();
+    let go =
+        (1..=own.len()).rev().map(|place| turn.saturating_add(u8::try_from(place).unwrap_or(9)));
+    let own = own.into_iter().zip(go);
+    own.map(|(fact, go)| left(fact.label.to_uppercase()).narrows(turn, 8).goes(go)).collect()
+}
+
+pub(super) fn own_cells(facts: &Facts) -> impl Iterator<Item = Cell> {
+    facts.columns().map(|fact| fact.value.as_deref().into())
 }

@@ -1,19 +1,18 @@
 use std::cmp::Ordering;
 
 use jiff::Timestamp;
-use roost_console::views::PoolView;
+use roost_views::PoolView;
 
-use super::pick::Row;
+use super::pick::{Row, own_cells, own_columns};
 use super::table::{Cell, Column, left, right};
 
-impl Row<9> for PoolView {
-    const NONE: &'static str = "no pools: every worker is cloned when its job comes";
-    const IS_TIMED: bool = false;
+impl Row for PoolView {
+    const NONE: &'static str = "no pools: every VM is cloned when it is wanted";
 
-    fn columns() -> [Column; 9] {
-        [
-            left("MODEL").narrows(9, 8),
-            left("FLAVOR").narrows(4, 6).goes(5),
+    fn columns(rows: &[&Self]) -> Vec<Column> {
+        let mut columns = vec![left("POOL").narrows(9, 8)];
+        columns.extend(own_columns(rows.first().map(|row| &row.facts), 4));
+        columns.extend([
             left("TEMPLATE").narrows(2, 8).goes(3),
             right("WANTED"),
             right("READY"),
@@ -21,13 +20,14 @@ impl Row<9> for PoolView {
             right("IN USE").goes(6),
             right("MISSING"),
             left("WAITS FOR").narrows(1, 20).narrows(8, 9),
-        ]
+        ]);
+        columns
     }
 
-    fn cells(&self, _: Timestamp) -> [Cell; 9] {
-        [
-            self.model.as_str().into(),
-            self.flavor.as_deref().into(),
+    fn cells(&self, _: Timestamp) -> Vec<Cell> {
+        let mut cells = vec![self.name.as_str().into()];
+        cells.extend(own_cells(&self.facts));
+        cells.extend([
             self.template.as_deref().into(),
             self.wanted.into(),
             self.ready.into(),
@@ -35,10 +35,11 @@ impl Row<9> for PoolView {
             self.in_use.into(),
             self.missing.into(),
             self.waiting.as_deref().into(),
-        ]
+        ]);
+        cells
     }
 
     fn usual(&self, other: &Self) -> Ordering {
-        (&self.model, &self.flavor).cmp(&(&other.model, &other.flavor))
+        (&self.name, &self.size).cmp(&(&other.name, &other.size))
     }
 }

@@ -1,9 +1,10 @@
 use jiff::Timestamp;
-use roost_console::views::{AddressesView, GaugeView, LinkView, Overview, SteeringView};
+use roost_views::words::Style;
+use roost_views::{AddressesView, GaugeView, LinkView, Overview, SteeringView};
 
 use super::pick;
 use super::table::{Table, left, right};
-use super::words::{count, memory, since, span};
+use super::words::{count, since, span};
 
 /// What an operator with a pager wants to know, in that order.
 pub(super) fn render(
@@ -12,7 +13,11 @@ pub(super) fn render(
     width: Option<usize>,
 ) -> Vec<String> {
     let Overview { service, version, now, started, capacity, .. } = overview;
-    let ready = if overview.ready { "ready" } else { "NOT READY" };
+    let ready = match (overview.observes_only, overview.ready) {
+        (true, _) => "OBSERVES ONLY",
+        (false, true) => "ready",
+        (false, false) => "NOT READY",
+    };
     let mut lines = vec![
         format!("{service}  {ready}  up {}  roost {version}", since(*now, *started)),
         String::new(),
@@ -27,11 +32,9 @@ pub(super) fn render(
         fact("spawning", format!("HELD BACK: {held}; `roost resume` goes on"));
     }
     fact("vCenter", link(&overview.link, *now));
-    fact("workers", gauge(capacity.workers, |n| n.to_string()));
-    fact("pending", gauge(capacity.pending, |n| n.to_string()));
-    fact("registering", gauge(capacity.registering, |n| n.to_string()));
-    fact("CPUs", gauge(capacity.cpus, |n| n.to_string()));
-    fact("memory", gauge(capacity.memory_mb, memory));
+    for seen in capacity.iter() {
+        fact(&seen.brief, gauge(seen));
+    }
     if let Some(addresses) = &overview.addresses {
         fact("addresses", addresses_left(addresses));
     }
@@ -47,7 +50,7 @@ pub(super) fn render(
             },
         },
     );
-    if overview.workers.iter().any(|lane| lane.count > 0) {
+    if overview.lanes.iter().any(|lane| lane.count > 0) {
         lines.push(String::new());
         lines.extend(lanes(overview, width));
     }
@@ -69,7 +72,12 @@ const SHOWN_DECISIONS: usize = 8;
 fn queue(overview: &Overview) -> String {
     let queue = &overview.queue;
     let oldest = queue.oldest_waiting_secs.map(|secs| format!(" (the oldest for {})", span(secs)));
-    format!("{} waiting{}, {} starting", queue.waiting, oldest.unwrap_or_default(), queue.starting)
+    let refused = match queue.refused {
+        0 => String::new(),
+        refused => format!(", {refused} refused as they are"),
+    };
+    let oldest = oldest.unwrap_or_default();
+    format!("{} waiting{oldest}, {} starting{refused}", queue.waiting, queue.starting)
 }
 
 fn link(link: &LinkView, now: Timestamp) -> String {
@@ -98,8 +106,9 @@ fn link(link: &LinkView, now: Timestamp) -> String {
     words
 }
 
-fn gauge(gauge: GaugeView, unit: impl Fn(u64) -> String) -> String {
-    let limit = gauge.limit.at().map_or_else(|| gauge.limit.to_string(), &unit);
+fn gauge(gauge: &GaugeView) -> String {
+    let unit = |amount| gauge.unit.amount(amount, Style::Short);
+    let limit = gauge.limit.at().map_or_else(|| gauge.limit.to_string(), unit);
     let reserved = match gauge.reserved {
         0 => String::new(),
         reserved => format!(" (+{} reserved)", unit(reserved)),
@@ -120,7 +129,7 @@ fn addresses_left(addresses: &AddressesView) -> String {
 
 fn lanes(overview: &Overview, width: Option<usize>) -> Vec<String> {
     let mut table = Table::new([left("PHASE"), right("VMS"), left("NAMES").narrows(1, 12)]);
-    for lane in overview.workers.iter().filter(|lane| lane.count > 0) {
+    for lane in overview.lanes.iter().filter(|lane| lane.count > 0) {
         table.row([lane.words.clone(), lane.count.to_string(), lane.names.join(" ")]);
     }
     table.render(width)

@@ -17,7 +17,7 @@ enum Side {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
-    title: &'static str,
+    title: String,
     side: Side,
     turns: Vec<(u8, Turn)>,
 }
@@ -28,13 +28,13 @@ enum Turn {
     Go,
 }
 
-pub(super) fn left(title: &'static str) -> Column {
-    Column { title, side: Side::Left, turns: Vec::new() }
+pub(super) fn left(title: impl Into<String>) -> Column {
+    Column { title: title.into(), side: Side::Left, turns: Vec::new() }
 }
 
 /// For numbers.
-pub(super) fn right(title: &'static str) -> Column {
-    Column { title, side: Side::Right, turns: Vec::new() }
+pub(super) fn right(title: impl Into<String>) -> Column {
+    Column { title: title.into(), side: Side::Right, turns: Vec::new() }
 }
 
 impl Column {
@@ -115,29 +115,32 @@ impl From<Option<&str>> for Cell {
 }
 
 #[derive(Debug)]
-pub(super) struct Table<const N: usize> {
-    columns: [Column; N],
-    rows: Vec<[String; N]>,
+pub(super) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
 }
 
-impl<const N: usize> Table<N> {
-    pub(super) fn new(columns: [Column; N]) -> Self {
-        Self { columns, rows: Vec::new() }
+impl Table {
+    pub(super) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
     }
 
-    pub(super) fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells.map(|cell| clean(&cell).into_owned()));
+    /// As many cells as there are columns.
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let mut cells: Vec<_> = cells.into_iter().map(|cell| clean(&cell).into_owned()).collect();
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push(cells);
     }
 
     /// The titles and the rows; `None` is as wide as it takes.
     pub(super) fn render(&self, width: Option<usize>) -> Vec<String> {
         let widths = self.widths(width.unwrap_or(usize::MAX));
-        let titles = self.columns.each_ref().map(|column| column.title.to_owned());
+        let titles = self.columns.iter().map(|column| column.title.clone()).collect();
         let lines = std::iter::once(&titles).chain(&self.rows);
-        lines.map(|cells| self.line(cells, &widths)).collect()
+        lines.map(|cells: &Vec<String>| self.line(cells, &widths)).collect()
     }
 
-    fn line(&self, cells: &[String; N], widths: &[Option<usize>; N]) -> String {
+    fn line(&self, cells: &[String], widths: &[Option<usize>]) -> String {
         let mut line = String::new();
         for ((column, cell), width) in self.columns.iter().zip(cells).zip(widths) {
             let Some(width) = *width else { continue };
@@ -155,12 +158,13 @@ impl<const N: usize> Table<N> {
     }
 
     /// `None` for a column that is left out.
-    fn widths(&self, room: usize) -> [Option<usize>; N] {
-        let whole: [_; N] = std::array::from_fn(|at| {
+    fn widths(&self, room: usize) -> Vec<Option<usize>> {
+        let whole = |(at, column): (usize, &Column)| {
             let cells = self.rows.iter().map(|row| row[at].width());
-            cells.chain([self.columns[at].title.len()]).max().unwrap_or_default()
-        });
-        let mut widths = whole.map(Some);
+            cells.chain([column.title.width()]).max().unwrap_or_default()
+        };
+        let whole: Vec<usize> = self.columns.iter().enumerate().map(whole).collect();
+        let mut widths: Vec<Option<usize>> = whole.iter().copied().map(Some).collect();
         let columns = self.columns.iter().enumerate();
         let mut turns: Vec<_> = columns
             .flat_map(|(at, column)| column.turns.iter().map(move |turn| (*turn, at)))
@@ -212,7 +216,7 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table<4> {
+    fn table() -> Table {
         let columns = [
             left("NAME"),
             right("NEED").goes(3),

@@ -2,10 +2,11 @@
 
 use insta::assert_snapshot;
 use jiff::{SignedDuration, Timestamp};
-use roost_console::views::{
-    AddressesView, CallsView, CapacityView, DecisionView, DeletionsView, GateView, GaugeView,
-    JobDetail, JobState, JobView, LaneView, LimitView, LinkView, Overview, PoolView, Protocol,
-    QueueView, SteeringView, StepView, SubjectKind, VmDetail, VmKind, VmView,
+use roost_views::{
+    AddressesView, CallsView, DecisionView, DeletionsView, Ended, Facts, GateView, GaugeView,
+    Gauges, LaneView, LimitView, LinkView, Overview, Part, PoolView, Power, QueueView,
+    RequestDetail, RequestId, RequestState, RequestView, SteeringView, StepView, SubjectKind, Unit,
+    Verdict, VmDetail, VmKind, VmPhase, VmView,
 };
 
 use super::args::{Ask, Picking};
@@ -28,7 +29,7 @@ fn shown(lines: impl AsRef<[String]>) -> String {
 }
 
 /// A table in its usual order.
-fn listed<T: Row<N> + Clone, const N: usize>(rows: &[T], width: Option<usize>) -> String {
+fn listed<T: Row + Clone>(rows: &[T], width: Option<usize>) -> String {
     let mut rows = rows.to_vec();
     rows.sort_by(T::usual);
     shown(pick::table(&rows, NOW, width))
@@ -45,6 +46,7 @@ fn gate(name: &str, numbers: Option<(u64, u64, LimitView)>, note: Option<&str>) 
         have: numbers.map(|(_, have, _)| have),
         limit: numbers.map(|(.., limit)| limit),
         note: note.map(Into::into),
+        words: None,
     }
 }
 
@@ -52,10 +54,11 @@ fn deferred() -> DecisionView {
     DecisionView {
         seq: 31,
         at: ago(4),
-        subject_kind: SubjectKind::Job,
+        door: "bakery".into(),
+        subject_kind: SubjectKind::Request("job".into()),
         subject: "8f2c1d7e".into(),
         subject_name: None,
-        verdict: "deferred".into(),
+        verdict: Verdict::Deferred,
         reason: "8 CPUs are needed, 60 of 64 are taken".into(),
         bound_by: some("cpus"),
         gates: vec![
@@ -75,7 +78,7 @@ fn released() -> DecisionView {
     DecisionView {
         seq: 9,
         at: ago(240),
-        verdict: "released".into(),
+        verdict: Verdict::Released,
         reason: "booting took longer than 180s".into(),
         bound_by: None,
         gates: Vec::new(),
@@ -90,7 +93,7 @@ fn spawned() -> DecisionView {
     DecisionView {
         seq: 40,
         at: ago(20),
-        verdict: "spawned".into(),
+        verdict: Verdict::Spawned,
         reason: "claimed a spare of debian12".into(),
         bound_by: None,
         gates: Vec::new(),
@@ -102,17 +105,24 @@ fn spawned() -> DecisionView {
     }
 }
 
-fn job() -> JobView {
-    JobView {
-        id: "8f2c1d7e".into(),
-        protocol: Protocol::V2,
+fn facts() -> Facts {
+    Facts::default()
+        .listed("model", "Model", Some("debian12"))
+        .listed("flavor", "Flavor", Some("large"))
+        .listed("workflow", "Workflow", Some("build-and-test"))
+        .with("protocol", "CDS queue", Some("v2"))
+}
+
+fn job() -> RequestView {
+    RequestView {
+        id: RequestId::new("bakery", "8f2c1d7e"),
+        noun: "job".into(),
         project: some("SHOP"),
-        workflow: some("build-and-test"),
-        state: JobState::Waiting,
+        state: RequestState::Waiting,
         queued: Some(ago(125)),
         waited_secs: Some(125),
-        model: some("debian12"),
-        flavor: some("large"),
+        wants: some("debian12/large"),
+        facts: facts(),
         vm: None,
         verdict: Some(DecisionView { gates: Vec::new(), ..deferred() }),
     }
@@ -122,20 +132,26 @@ fn vm() -> VmView {
     VmView {
         id: "vm-1207".into(),
         name: "debian12-brave-hen".into(),
+        door: "bakery".into(),
         kind: VmKind::Worker,
-        power: "on".into(),
-        phase: some("booting"),
-        phase_since: Some(ago(4)),
-        job: some("8f2c1d7e"),
-        model: some("debian12"),
+        power: Power::On,
+        phase: Some(VmPhase {
+            words: "booting".into(),
+            label: "booting".into(),
+            part: Part::Starting,
+            since: Some(ago(4)),
+        }),
+        request: Some(RequestId::new("bakery", "8f2c1d7e")),
         template: some("debian12-tpl"),
-        flavor: some("large"),
+        facts: Facts::default()
+            .listed("model", "Model", Some("debian12"))
+            .listed("flavor", "Flavor", Some("large"))
+            .with("worker_status", "CDS says", None::<String>),
         cpus: Some(8),
         memory_mb: Some(16_384),
         address: some("10.0.0.17"),
         created: Some(ago(3_725)),
         started: None,
-        worker_status: None,
         fate: None,
     }
 }
@@ -144,18 +160,28 @@ fn step(words: &str, began: Timestamp, took_ms: Option<u64>, ended: Option<&str>
     StepView {
         phase: words.replace(' ', "-"),
         words: words.into(),
+        part: match words {
+            "cloning" => Part::Making,
+            "claiming a spare" => Part::Claiming,
+            "launching" => Part::Launching,
+            "working" => Part::Working,
+            "destroying" | "shutting down" => Part::Leaving,
+            _ => Part::Starting,
+        },
         began,
         took_ms,
         deadline_ms: 180_000,
-        ended: ended.map(Into::into),
+        ended: ended.map(|_| Ended::Done),
     }
 }
 
 fn pool(model: &str, flavor: Option<&str>, ready: u64, waiting: Option<&str>) -> PoolView {
     PoolView {
-        model: model.into(),
+        door: "bakery".into(),
+        name: model.into(),
         template: some("debian12-tpl"),
-        flavor: flavor.map(Into::into),
+        size: flavor.map(Into::into),
+        facts: Facts::default().listed("flavor", "Flavor", flavor),
         wanted: 5,
         ready,
         coming: 1,
@@ -166,10 +192,20 @@ fn pool(model: &str, flavor: Option<&str>, ready: u64, waiting: Option<&str>) ->
 }
 
 fn overview() -> Overview {
-    let gauge = |used, reserved, limit| GaugeView { used, reserved, limit };
+    let mut capacity = Gauges::default();
+    for (name, brief, unit, used, reserved, limit) in [
+        ("workers", "workers", Unit::Pieces, 12, 1, LimitView::Unlimited),
+        ("pending", "starting", Unit::Pieces, 1, 0, LimitView::At(10)),
+        ("cpus", "vCPUs", Unit::Pieces, 56, 4, LimitView::At(64)),
+        ("memory_mb", "memory", Unit::Mebibytes, 98_304, 8_192, LimitView::At(262_144)),
+    ] {
+        let words = brief.to_owned();
+        capacity.add(name, GaugeView { words, brief: brief.into(), unit, used, reserved, limit });
+    }
     let lane = |words: &str, names: &[&str]| LaneView {
         phase: words.replace(' ', "-"),
         words: words.into(),
+        part: Part::Starting,
         count: names.len() as u64,
         names: names.iter().map(|&name| name.into()).collect(),
     };
@@ -179,21 +215,16 @@ fn overview() -> Overview {
         now: NOW,
         started: ago(90_000),
         ready: true,
+        observes_only: false,
         what_binds: some("cpus: needs 8, 60 of 64 taken"),
-        queue: QueueView { waiting: 3, oldest_waiting_secs: Some(125), starting: 1 },
-        workers: vec![
+        queue: QueueView { waiting: 3, oldest_waiting_secs: Some(125), starting: 1, refused: 0 },
+        lanes: vec![
             lane("cloning", &[]),
             lane("booting", &["debian12-brave-hen"]),
             lane("working", &["debian12-calm-owl", "ubuntu24-dry-tern"]),
         ],
         pools: vec![pool("debian12", None, 3, None)],
-        capacity: CapacityView {
-            workers: gauge(12, 1, LimitView::Unlimited),
-            pending: gauge(1, 0, LimitView::At(10)),
-            registering: gauge(0, 0, LimitView::At(2)),
-            cpus: gauge(56, 4, LimitView::At(64)),
-            memory_mb: gauge(98_304, 8_192, LimitView::At(262_144)),
-        },
+        capacity,
         addresses: Some(AddressesView {
             total: 61,
             free: 0,
@@ -213,6 +244,7 @@ fn overview() -> Overview {
             calls: Some(CallsView { last_minute: 4, ..CallsView::default() }),
         },
         recent: vec![released(), deferred()],
+        doors: Vec::new(),
     }
 }
 
@@ -227,7 +259,7 @@ fn the_status_shouts_when_something_is_wrong() {
         ready: false,
         what_binds: None,
         queue: QueueView::default(),
-        workers: Vec::new(),
+        lanes: Vec::new(),
         pools: Vec::new(),
         addresses: None,
         deletions: DeletionsView { frozen: some("7 of 10 VMs would go"), last_minute: 0 },
@@ -242,23 +274,23 @@ fn the_status_shouts_when_something_is_wrong() {
 
 #[test]
 fn jobs_that_wait_longest_come_first() {
-    let job = |id: &str, state, waited_secs| JobView {
-        id: id.into(),
+    let job = |id: &str, state, waited_secs| RequestView {
+        id: RequestId::new("bakery", id),
         state,
         waited_secs,
         verdict: None,
         ..job()
     };
     let list = vec![
-        job("1", JobState::Ended, Some(3)),
-        job("2", JobState::Waiting, Some(3)),
+        job("1", RequestState::Ended, Some(3)),
+        job("2", RequestState::Waiting, Some(3)),
         self::job(),
-        job("3", JobState::Running, None),
-        job("4", JobState::Starting, Some(9)),
+        job("3", RequestState::Running, None),
+        job("4", RequestState::Starting, Some(9)),
     ];
     assert_snapshot!(listed(&list, None));
     assert_snapshot!("jobs_narrow", listed(&list, Some(80)));
-    assert_eq!(listed::<JobView, _>(&[], None), "no jobs\n");
+    assert_eq!(listed::<RequestView>(&[], None), "no requests\n");
 }
 
 #[test]
@@ -269,12 +301,14 @@ fn vms_are_listed_by_what_they_are_for() {
         VmView {
             name: "provision-v2-1".into(),
             kind: VmKind::Spare,
-            power: "off".into(),
+            power: Power::Off,
             phase: None,
-            phase_since: None,
-            job: None,
-            model: None,
-            flavor: None,
+            request: None,
+            facts: Facts::default().listed("model", "Model", None::<String>).listed(
+                "flavor",
+                "Flavor",
+                None::<String>,
+            ),
             cpus: None,
             memory_mb: Some(512),
             address: None,
@@ -308,7 +342,7 @@ fn decisions_are_one_line_each() {
         subject_kind: SubjectKind::Vm,
         subject: "vm-1207".into(),
         subject_name: some("debian12-brave-hen"),
-        verdict: "kept".into(),
+        verdict: Verdict::Kept,
         reason: "its job has ended (seen twice)".into(),
         bound_by: some("seen-twice"),
         next_look: some("in 30s"),
@@ -317,19 +351,20 @@ fn decisions_are_one_line_each() {
     let list = [released(), deletion, deferred()];
     assert_snapshot!(listed(&list, None));
     assert_snapshot!("decisions_narrow", listed(&list, Some(80)));
-    assert_eq!(listed::<DecisionView, _>(&[], None), "no decisions\n");
+    assert_eq!(listed::<DecisionView>(&[], None), "no decisions\n");
 }
 
 #[test]
 fn a_waiting_job_is_explained_by_its_gates() {
-    let detail = JobDetail { job: job(), decisions: vec![released(), deferred()], vm: None };
+    let detail =
+        RequestDetail { request: job(), decisions: vec![released(), deferred()], vm: None };
     assert_snapshot!(shown(explain::render(&detail, NOW, Some(80))));
 }
 
 #[test]
 fn a_started_job_is_explained_by_what_its_vm_went_through() {
-    let job = JobView {
-        state: JobState::Starting,
+    let job = RequestView {
+        state: RequestState::Starting,
         vm: some("debian12-brave-hen"),
         waited_secs: Some(145),
         ..job()
@@ -345,14 +380,15 @@ fn a_started_job_is_explained_by_what_its_vm_went_through() {
         step("booting", ago(16), Some(10_000), Some("done")),
         step("waiting for address", ago(6), None, None),
     ];
+    let waits = vm().phase.map(|phase| VmPhase { words: "waiting for address".into(), ..phase });
     let vm = VmDetail {
-        vm: VmView { phase: some("waiting for address"), address: None, ..vm() },
+        vm: VmView { phase: waits, address: None, ..vm() },
         annotation: None,
         timeline,
         decisions: Vec::new(),
     };
     let deferred = DecisionView { at: ago(21), ..deferred() };
-    let detail = JobDetail { job, decisions: vec![deferred, spawned()], vm: Some(vm) };
+    let detail = RequestDetail { request: job, decisions: vec![deferred, spawned()], vm: Some(vm) };
     assert_snapshot!(shown(explain::render(&detail, NOW, Some(100))));
 }
 
@@ -365,13 +401,13 @@ fn hours_of_work_do_not_hide_what_led_to_it() {
         step("working", ago(7_200), Some(7_190_000), Some("done")),
         step("destroying", ago(10), None, None),
     ];
-    assert_snapshot!(shown(super::waterfall::render(&timeline, NOW, None)));
+    assert_snapshot!(shown(super::waterfall::of_vm(&timeline, NOW, None)));
 }
 
 #[test]
 fn a_job_that_was_only_just_seen_is_explained_too() {
-    let job = JobView { queued: None, waited_secs: None, verdict: None, ..job() };
-    let detail = JobDetail { job, decisions: Vec::new(), vm: None };
+    let job = RequestView { queued: None, waited_secs: None, verdict: None, ..job() };
+    let detail = RequestDetail { request: job, decisions: Vec::new(), vm: None };
     assert_snapshot!(shown(explain::render(&detail, NOW, None)));
 }
 
@@ -381,7 +417,7 @@ fn a_vm_is_explained_by_its_phases_and_what_was_decided_about_it() {
         subject_kind: SubjectKind::Vm,
         subject: "vm-1207".into(),
         subject_name: some("debian12-brave-hen"),
-        verdict: "kept".into(),
+        verdict: Verdict::Kept,
         reason: "its job has ended (seen once)".into(),
         gates: vec![gate("seen-twice", Some((2, 1, LimitView::Unlimited)), None)],
         ..released()
@@ -403,7 +439,7 @@ fn picked(sort: Option<&str>, filter: Option<&str>) -> Vec<String> {
         name: name.into(),
         cpus,
         created: Some(ago(created)),
-        job: job.map(Into::into),
+        request: job.map(|job| RequestId::new("bakery", job)),
         ..vm()
     };
     let vms = [
@@ -414,8 +450,7 @@ fn picked(sort: Option<&str>, filter: Option<&str>) -> Vec<String> {
     let rows = vms.map(|vm| (vm.clone(), serde_json::to_value(vm).unwrap()));
     let picking =
         Picking { sort: sort.map(|sort| sort.parse().unwrap()), filter: filter.map(Into::into) };
-    picking.check::<VmView, _>().unwrap();
-    picking.pick(rows.to_vec(), NOW).into_iter().map(|(vm, _)| vm.name).collect()
+    picking.pick(rows.to_vec(), NOW).unwrap().into_iter().map(|(vm, _)| vm.name).collect()
 }
 
 #[test]
@@ -426,8 +461,8 @@ fn rows_are_sorted_by_what_a_column_means_and_not_by_how_it_is_written() {
         ("age", ["calm-owl", "dry-tern", "Brave-hen"]),
         ("AGE:desc", ["Brave-hen", "dry-tern", "calm-owl"]),
         ("name", ["Brave-hen", "calm-owl", "dry-tern"]),
-        ("job:asc", ["calm-owl", "dry-tern", "Brave-hen"]),
-        ("job:desc", ["dry-tern", "calm-owl", "Brave-hen"]),
+        ("for:asc", ["calm-owl", "dry-tern", "Brave-hen"]),
+        ("for:desc", ["dry-tern", "calm-owl", "Brave-hen"]),
     ] {
         assert_eq!(picked(Some(sort), None), order, "{sort}");
     }
@@ -438,7 +473,7 @@ fn a_filter_wants_each_of_its_words_somewhere_in_the_row() {
     for (filter, left) in [
         ("OWL", vec!["calm-owl"]),
         ("worker 8f2c", vec!["dry-tern"]),
-        ("16gb", vec!["calm-owl", "Brave-hen", "dry-tern"]),
+        ("16gib", vec!["calm-owl", "Brave-hen", "dry-tern"]),
         ("owl tern", vec![]),
     ] {
         assert_eq!(picked(None, Some(filter)), left, "{filter}");
@@ -448,13 +483,18 @@ fn a_filter_wants_each_of_its_words_somewhere_in_the_row() {
 #[test]
 fn an_unknown_column_is_answered_with_the_known_ones() {
     let picking = Picking { sort: Some("wait".parse().unwrap()), filter: None };
-    let said = picking.check::<PoolView, _>().unwrap_err().to_string();
+    let row = || {
+        let pool = pool("debian12", None, 3, None);
+        vec![(pool.clone(), serde_json::to_value(pool).unwrap())]
+    };
+    let said = picking.pick(row(), NOW).unwrap_err().to_string();
     assert_eq!(
         said,
-        "there is no column \"wait\" to sort by: there are model, flavor, template, wanted, ready, coming, in-use, missing, waits-for"
+        "there is no column \"wait\" to sort by: there are pool, flavor, template, wanted, ready, coming, in-use, missing, waits-for"
     );
     let two_words = Picking { sort: Some("in use:desc".parse().unwrap()), filter: None };
-    two_words.check::<PoolView, _>().unwrap();
+    two_words.pick(row(), NOW).unwrap();
+    assert!(picking.pick::<PoolView>(Vec::new(), NOW).is_ok(), "nobody knows what the columns are");
 }
 
 #[test]
@@ -468,7 +508,8 @@ fn each_table_is_narrowed_by_what_its_rows_are() {
         let words = std::iter::once("roost").chain(line.split(' '));
         <Line as clap::Parser>::try_parse_from(words).unwrap().ask
     };
-    let (waiting, large) = (job(), JobView { state: JobState::Running, verdict: None, ..job() });
+    let (waiting, large) =
+        (job(), RequestView { state: RequestState::Running, verdict: None, ..job() });
     for (line, wanted) in [
         ("jobs", [true, true]),
         ("jobs --state waiting,starting", [true, false]),
@@ -480,8 +521,7 @@ fn each_table_is_narrowed_by_what_its_rows_are() {
         let Ask::Jobs(jobs) = parse(line) else { panic!("{line}") };
         assert_eq!([&waiting, &large].map(|job| jobs.wants(job)), wanted, "{line}");
     }
-    let spare =
-        VmView { kind: VmKind::Spare, power: "off".into(), model: None, phase: None, ..vm() };
+    let spare = VmView { kind: VmKind::Spare, power: Power::Off, phase: None, ..vm() };
     for (line, wanted) in [
         ("vms --kind worker", [true, false]),
         ("vms --kind worker,spare", [true, true]),

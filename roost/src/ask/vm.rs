@@ -1,9 +1,9 @@
 //! What a VM went through, and why it is kept or deleted.
 
 use jiff::Timestamp;
-use roost_console::views::{VmDetail, VmView};
+use roost_views::{VmDetail, VmView};
 
-use super::explain::{gates, history, machine};
+use super::explain::{gates, history, in_sentence, machine};
 use super::waterfall;
 use super::words::{memory, since};
 
@@ -14,7 +14,7 @@ pub(crate) fn render(detail: &VmDetail, now: Timestamp, width: Option<usize>) ->
     let mut lines = vec![machine(&detail.vm)];
     lines.extend(facts(&detail.vm, now));
     lines.push(String::new());
-    lines.extend(waterfall::render(&detail.timeline, now, width));
+    lines.extend(waterfall::of_vm(&detail.timeline, now, width));
     let decisions = detail.decisions.as_slice();
     if !decisions.is_empty() {
         lines.push(String::new());
@@ -25,7 +25,10 @@ pub(crate) fn render(detail: &VmDetail, now: Timestamp, width: Option<usize>) ->
     if let Some(weighed) = decisions.iter().rev().find(|decision| !decision.gates.is_empty()) {
         lines.push(String::new());
         let ago = since(now, weighed.at);
-        lines.push(format!("When it was {} {ago} ago, it was weighed so:", weighed.verdict));
+        lines.push(format!(
+            "When it was {} {ago} ago, it was weighed so:",
+            weighed.verdict.as_str()
+        ));
         lines.extend(gates(&weighed.gates, width));
     }
     if let Some(annotation) = &detail.annotation {
@@ -37,18 +40,17 @@ pub(crate) fn render(detail: &VmDetail, now: Timestamp, width: Option<usize>) ->
 }
 
 fn facts(vm: &VmView, now: Timestamp) -> Option<String> {
-    let known = [
-        ("", Some(vm.kind.as_str().to_owned())),
-        ("job ", vm.job.clone()),
-        ("model ", vm.model.clone()),
-        ("template ", vm.template.clone()),
-        ("flavor ", vm.flavor.clone()),
-        ("CPUs ", vm.cpus.map(|cpus| cpus.to_string())),
-        ("memory ", vm.memory_mb.map(memory)),
-        ("age ", vm.created.map(|created| since(now, created))),
-        ("in CDS ", vm.worker_status.clone()),
+    let request = vm.request.as_ref().map(|request| format!("for {}", request.id));
+    let own = vm.facts.known();
+    let own = own.map(|(label, value)| format!("{} {value}", in_sentence(label)));
+    let rest = [
+        vm.template.as_ref().map(|template| format!("template {template}")),
+        vm.cpus.map(|cpus| format!("CPUs {cpus}")),
+        vm.memory_mb.map(|mb| format!("memory {}", memory(mb))),
+        vm.created.map(|created| format!("age {}", since(now, created))),
     ];
-    let known: Vec<_> =
-        known.into_iter().filter_map(|(name, value)| Some(format!("{name}{}", value?))).collect();
+    let kind = [vm.kind.as_str().to_owned()].into_iter();
+    let known: Vec<String> =
+        kind.chain(request).chain(own).chain(rest.into_iter().flatten()).collect();
     (!known.is_empty()).then(|| known.join(", "))
 }

@@ -1,10 +1,10 @@
-//! The phases of a VM as bars on one axis of time.
+//! A waterfall as lines of text.
 
 use jiff::Timestamp;
-use roost_console::views::StepView;
+use roost_views::{Bar, BarKind, StepView, Waterfall};
 
 use super::table::{Table, left, right};
-use super::words::{millis, ms_since};
+use super::words::{millis, or_dash};
 
 /// Where nobody looks at the screen.
 const BAR: usize = 40;
@@ -15,20 +15,23 @@ const LEAST_BAR: usize = 10;
 /// What the other columns take at most, with some air.
 const OTHER_COLUMNS: usize = 52;
 
-/// From here on a VM does what it was made for. That may last for hours; on the same axis, all that led to it would be a dot.
-const WORKING: &str = "working";
+/// From the queue on.
+pub(super) fn of_request(
+    steps: &[StepView],
+    queued: Option<Timestamp>,
+    now: Timestamp,
+    width: Option<usize>,
+) -> Vec<String> {
+    render(Waterfall::of_request(steps, queued, now), width)
+}
 
-/// Before it, a VM was a spare, perhaps for days: what it went through then is no part of what a job waited for.
-const CLAIMING: &str = "claiming";
+pub(super) fn of_vm(steps: &[StepView], now: Timestamp, width: Option<usize>) -> Vec<String> {
+    render(Waterfall::of_vm(steps, now), width)
+}
 
-pub(super) fn render(steps: &[StepView], now: Timestamp, width: Option<usize>) -> Vec<String> {
-    let claimed = steps.iter().rposition(|step| step.phase == CLAIMING).unwrap_or_default();
-    let (as_spare, steps) = steps.split_at(claimed);
-    let Some(begin) = steps.iter().map(|step| step.began).min() else {
-        return vec!["no phases are known".to_owned()];
-    };
-    let bar = width.map_or(BAR, |width| width.saturating_sub(OTHER_COLUMNS).max(LEAST_BAR));
-    let axis = Axis { begin, length_ms: length_ms(steps, begin, now), bar };
+fn render(seen: Option<Waterfall<'_>>, width: Option<usize>) -> Vec<String> {
+    let Some(seen) = seen else { return vec!["no phases are known".to_owned()] };
+    let room = width.map_or(BAR, |width| width.saturating_sub(OTHER_COLUMNS).max(LEAST_BAR));
     let mut table = Table::new([
         left("PHASE"),
         left("").goes(2),
@@ -36,58 +39,42 @@ pub(super) fn render(steps: &[StepView], now: Timestamp, width: Option<usize>) -
         left("ENDED"),
         right("DEADLINE").goes(1),
     ]);
-    for step in steps {
+    for bar in &seen.bars {
+        let ended = match bar.kind {
+            BarKind::Queue => "",
+            BarKind::Going => "goes on",
+            BarKind::Done => "done",
+            BarKind::Broken(ended) => ended.as_str(),
+        };
         table.row([
-            step.words.clone(),
-            axis.draw(step, now),
-            millis(took_ms(step, now)),
-            step.ended.clone().unwrap_or_else(|| "goes on".to_owned()),
-            millis(step.deadline_ms),
+            bar.words.to_owned(),
+            draw(bar, seen.length_ms, room),
+            millis(bar.took_ms),
+            ended.to_owned(),
+            or_dash(bar.deadline_ms.map(millis).as_deref()),
         ]);
     }
-    let spare =
-        as_spare.iter().map(|step| format!("{} {}", step.words, millis(took_ms(step, now))));
+    let spare = seen.as_spare.iter();
+    let spare = spare.map(|(words, took)| format!("{words} {}", millis(*took)));
     let spare = spare.collect::<Vec<_>>().join(", ");
     let before = (!spare.is_empty()).then(|| format!("As a spare, before: {spare}"));
-    before.into_iter().chain(table.render(width)).collect()
+    let working = seen.working_ms.map(|ms| format!("At work for {}.", millis(ms)));
+    before.into_iter().chain(table.render(width)).chain(working).collect()
 }
 
-fn took_ms(step: &StepView, now: Timestamp) -> u64 {
-    step.took_ms.unwrap_or_else(|| ms_since(now, step.began))
-}
-
-/// Until work begins, or all of it if nothing came before.
-fn length_ms(steps: &[StepView], begin: Timestamp, now: Timestamp) -> u64 {
-    let end = |step: &StepView| ms_since(step.began, begin).saturating_add(took_ms(step, now));
-    let until_work = steps.iter().take_while(|step| step.phase != WORKING).map(end).max();
-    until_work.or_else(|| steps.iter().map(end).max()).unwrap_or_default().max(1)
-}
-
-struct Axis {
-    begin: Timestamp,
-    length_ms: u64,
-    bar: usize,
-}
-
-impl Axis {
-    /// `#` for the time that it took, `>` at the edge if it goes on beyond it, spaces before.
-    fn draw(&self, step: &StepView, now: Timestamp) -> String {
-        let from_ms = ms_since(step.began, self.begin);
-        let until_ms = from_ms.saturating_add(took_ms(step, now));
-        let last = self.bar - 1;
-        let from = self.place(from_ms).min(last);
-        // Everything that happened can be seen.
-        let until = self.place(until_ms).clamp(from + 1, self.bar);
-        let mut drawn = format!("{}{}", " ".repeat(from), "#".repeat(until - from));
-        if until_ms > self.length_ms || step.ended.is_none() {
-            drawn.pop();
-            drawn.push('>');
-        }
-        drawn
-    }
-
-    fn place(&self, ms: u64) -> usize {
-        let place = u128::from(ms) * self.bar as u128 / u128::from(self.length_ms);
+/// `#` for the time that it took, `>` at the edge if it goes on, spaces before.
+fn draw(bar: &Bar<'_>, length_ms: u64, room: usize) -> String {
+    let place = |ms: u64| {
+        let place = u128::from(ms) * room as u128 / u128::from(length_ms);
         usize::try_from(place).unwrap_or(usize::MAX)
+    };
+    let from = place(bar.from_ms).min(room - 1);
+    // Everything that happened can be seen.
+    let until = place(bar.from_ms.saturating_add(bar.took_ms)).clamp(from + 1, room);
+    let mut drawn = format!("{}{}", " ".repeat(from), "#".repeat(until - from));
+    if bar.kind == BarKind::Going {
+        drawn.pop();
+        drawn.push('>');
     }
+    drawn
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use roost_console::views::DecisionQuery;
-use roost_console::{Action, Order, Person, Shown};
+use roost_door::{Action, Order, Person, Shown};
+use roost_views::DecisionQuery;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -57,13 +57,13 @@ struct Onstage<'a> {
 
 impl Origin for Onstage<'_> {
     fn look(&mut self, opened: Option<&Opened>) -> Look {
-        let source = &self.stage.source;
+        let house = &self.stage.house;
         let detail = opened.and_then(|opened| match opened {
-            Opened::Job(id) => Some(source.job(id).map_or_else(
-                || Detail::Nothing(format!("job {id} is not known")),
-                |job| Detail::Job(Box::new(job)),
+            Opened::Request(id) => Some(house.request(id).map_or_else(
+                || Detail::Nothing(format!("{id} is not known")),
+                |request| Detail::Request(Box::new(request)),
             )),
-            Opened::Vm(name) => Some(source.vm(name).map_or_else(
+            Opened::Vm(name) => Some(house.vm(name).map_or_else(
                 || Detail::Nothing(format!("VM {name} is gone")),
                 |vm| Detail::Vm(Box::new(vm)),
             )),
@@ -71,8 +71,8 @@ impl Origin for Onstage<'_> {
         });
         Look {
             picture: self.bill.picture(self.stage, self.report.borrow().is_some()),
-            jobs: source.jobs(),
-            vms: source.vms(),
+            requests: house.requests(),
+            vms: house.vms(),
             detail,
             said: self.said.lock().unwrap_or_else(PoisonError::into_inner).take(),
         }
@@ -86,9 +86,9 @@ impl Origin for Onstage<'_> {
         // Whoever sits here could read the token from the first line that the demo said.
         let by = Person { shown: Shown::Token, from: Ipv4Addr::LOCALHOST.into() };
         let order = Order { action, by, reason: None };
-        let (steer, said) = (Arc::clone(&self.stage.steer), Arc::clone(&self.said));
+        let (house, said) = (Arc::clone(&self.stage.house), Arc::clone(&self.said));
         self.runtime.spawn(async move {
-            let came = match steer.act(order).await {
+            let came = match house.act(order).await {
                 Ok(words) => Said { is_done: true, words },
                 Err(refused) => Said { is_done: false, words: refused.to_string() },
             };
@@ -99,7 +99,7 @@ impl Origin for Onstage<'_> {
 
 impl Bill {
     fn picture(&self, stage: &Stage, is_over: bool) -> Picture {
-        let overview = stage.source.overview();
+        let overview = stage.house.overview();
         let newest = DecisionQuery { limit: Some(Picture::DECISIONS), ..DecisionQuery::default() };
         let since = overview.now.duration_since(overview.started);
         let since = duration_words(Duration::try_from(since).unwrap_or_default());
@@ -123,8 +123,8 @@ impl Bill {
             facts,
             jobs: counts(stage.tally()),
             overview,
-            steering: stage.source.steering(),
-            decisions: stage.source.decisions(&newest),
+            steering: stage.house.steering(),
+            decisions: stage.house.decisions(&newest),
             hint: hint.to_owned(),
             lost: None,
         }

@@ -2,144 +2,171 @@
 
 use std::sync::Arc;
 
-use roost_console::views::{
-    AddressView, DecisionQuery, DecisionView, DeletionsDetail, Health, JobDetail, JobView,
-    LinkDetail, MonitoringView, Overview, PoolView, SteeringView, StepView, VersionView, VmDetail,
-    VmView,
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use jiff::Timestamp;
+use roost_clock::Clock;
+use roost_door::{
+    Acting, Answered, Core, CoreView, DoorWords, FrontDoor, Order, Refused, Route, Steer, Summary,
 };
-use roost_console::{Acting, Answered, Order, Refused, Source, Steer, Subscription};
+use roost_views::{
+    AddressView, CheckView, DecisionQuery, DecisionView, DeletionsDetail, LinkDetail, PoolView,
+    RequestDetail, RequestView, SteeringView, StepView, VmDetail, VmView,
+};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-/// A [`Source`] whose clock is that of another runtime: whoever asks it, and from whatever thread, asks at the simulation's time.
+/// A door, a core or a clock of another runtime: whoever asks it, and from whatever thread, asks at the simulation's time.
 #[derive(Debug)]
-pub(super) struct LookingIn {
-    source: Arc<dyn Source>,
+pub(super) struct LookingIn<T: ?Sized> {
+    inside: Arc<T>,
     simulation: Handle,
 }
 
-impl LookingIn {
-    pub(super) fn new(source: Arc<dyn Source>, simulation: Handle) -> Arc<Self> {
-        Arc::new(Self { source, simulation })
+impl<T: ?Sized> LookingIn<T> {
+    /// To be made within the simulation.
+    pub(super) fn new(inside: Arc<T>) -> Arc<Self> {
+        Arc::new(Self { inside, simulation: Handle::current() })
     }
 
-    fn ask<T>(&self, question: impl FnOnce(&dyn Source) -> T) -> T {
+    fn ask<A>(&self, question: impl FnOnce(&T) -> A) -> A {
         let _time = self.simulation.enter();
-        question(&*self.source)
+        question(&self.inside)
     }
 }
 
-impl Source for LookingIn {
-    fn status(&self) -> MonitoringView {
-        self.ask(Source::status)
+impl Clock for LookingIn<dyn Clock> {
+    fn now(&self) -> Timestamp {
+        self.ask(Clock::now)
+    }
+}
+
+impl FrontDoor for LookingIn<dyn FrontDoor> {
+    fn words(&self) -> DoorWords {
+        self.inside.words()
     }
 
-    fn version(&self) -> VersionView {
-        self.ask(Source::version)
+    fn title(&self) -> String {
+        self.inside.title()
     }
 
-    fn workers(&self) -> Value {
-        self.ask(Source::workers)
+    fn liveness(&self) -> Vec<CheckView> {
+        self.ask(FrontDoor::liveness)
     }
 
-    fn metrics(&self) -> String {
-        self.ask(Source::metrics)
+    fn readiness(&self) -> Vec<CheckView> {
+        self.ask(FrontDoor::readiness)
     }
 
-    fn metrics_described(&self) -> Value {
-        self.ask(Source::metrics_described)
+    fn summary(&self) -> Summary {
+        self.ask(FrontDoor::summary)
     }
 
-    fn liveness(&self) -> Health {
-        self.ask(Source::liveness)
+    fn requests(&self) -> Vec<RequestView> {
+        self.ask(FrontDoor::requests)
     }
 
-    fn readiness(&self) -> Health {
-        self.ask(Source::readiness)
-    }
-
-    fn overview(&self) -> Overview {
-        self.ask(Source::overview)
-    }
-
-    fn jobs(&self) -> Vec<JobView> {
-        self.ask(Source::jobs)
-    }
-
-    fn job(&self, id: &str) -> Option<JobDetail> {
-        self.ask(|source| source.job(id))
+    fn request(&self, id: &str) -> Option<RequestDetail> {
+        self.ask(|door| door.request(id))
     }
 
     fn vms(&self) -> Vec<VmView> {
-        self.ask(Source::vms)
+        self.ask(FrontDoor::vms)
     }
 
     fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
-        self.ask(|source| source.vm(name_or_id))
+        self.ask(|door| door.vm(name_or_id))
     }
 
     fn pools(&self) -> Vec<PoolView> {
-        self.ask(Source::pools)
-    }
-
-    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
-        self.ask(|source| source.decisions(query))
-    }
-
-    fn addresses(&self) -> Vec<AddressView> {
-        self.ask(Source::addresses)
-    }
-
-    fn deletions(&self) -> DeletionsDetail {
-        self.ask(Source::deletions)
-    }
-
-    fn link(&self) -> LinkDetail {
-        self.ask(Source::link)
+        self.ask(FrontDoor::pools)
     }
 
     fn steering(&self) -> SteeringView {
-        self.ask(Source::steering)
+        self.ask(FrontDoor::steering)
     }
 
-    fn timeline(&self, vm: &str) -> Vec<StepView> {
-        self.ask(|source| source.timeline(vm))
+    fn steer(&self) -> Option<&dyn Steer> {
+        self.inside.steer().map(|_| self as &dyn Steer)
+    }
+
+    fn routes(self: Arc<Self>) -> Vec<Route> {
+        let inside = Arc::clone(&self.inside).routes().into_iter();
+        inside
+            .map(|route| {
+                let simulation = self.simulation.clone();
+                let there = from_fn(move |request: Request, next: Next| {
+                    let answering = simulation.spawn(next.run(request));
+                    async { answering.await.unwrap_or_else(|_| ended()) }
+                });
+                Route { methods: route.methods.layer(there), ..route }
+            })
+            .collect()
+    }
+
+    fn metrics(&self) -> String {
+        self.ask(FrontDoor::metrics)
     }
 
     fn config(&self) -> Option<Value> {
-        self.ask(Source::config)
-    }
-
-    fn subscribe(&self) -> Subscription {
-        self.source.subscribe()
+        self.ask(FrontDoor::config)
     }
 
     fn http_answered(&self, answered: &Answered) {
-        self.ask(|source| source.http_answered(answered));
+        self.ask(|door| door.http_answered(answered));
     }
+}
+
+const ENDED: &str = "the demo has ended";
+
+fn ended() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, ENDED).into_response()
 }
 
 /// Carries out orders in the simulation, at its time.
-#[derive(Debug)]
-pub(super) struct ReachingIn {
-    steer: Arc<dyn Steer>,
-    simulation: Handle,
-}
-
-impl ReachingIn {
-    pub(super) fn new(steer: Arc<dyn Steer>, simulation: Handle) -> Arc<Self> {
-        Arc::new(Self { steer, simulation })
+impl Steer for LookingIn<dyn FrontDoor> {
+    fn act(&self, order: Order) -> Acting<'_> {
+        let inside = Arc::clone(&self.inside);
+        let acting = self.simulation.spawn(async move {
+            match inside.steer() {
+                Some(steer) => steer.act(order).await,
+                None => Err(Refused::NotNow { why: "it can only be looked at".into() }),
+            }
+        });
+        Box::pin(async {
+            acting.await.unwrap_or_else(|_| Err(Refused::NotNow { why: ENDED.into() }))
+        })
     }
 }
 
-impl Steer for ReachingIn {
-    fn act(&self, order: Order) -> Acting<'_> {
-        let steer = Arc::clone(&self.steer);
-        let acting = self.simulation.spawn(async move { steer.act(order).await });
-        Box::pin(async {
-            acting
-                .await
-                .unwrap_or_else(|_| Err(Refused::NotNow { why: "the demo has ended".into() }))
-        })
+impl Core for LookingIn<dyn Core> {
+    fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
+        self.ask(|core| core.decisions(query))
+    }
+
+    fn overview(&self) -> CoreView {
+        self.ask(Core::overview)
+    }
+
+    fn link_detail(&self) -> LinkDetail {
+        self.ask(Core::link_detail)
+    }
+
+    fn addresses(&self) -> Vec<AddressView> {
+        self.ask(Core::addresses)
+    }
+
+    fn deletions(&self) -> DeletionsDetail {
+        self.ask(Core::deletions)
+    }
+
+    fn timeline(&self, vm: &str) -> Vec<StepView> {
+        self.ask(|core| core.timeline(vm))
+    }
+
+    fn metrics(&self) -> String {
+        self.ask(Core::metrics)
     }
 }

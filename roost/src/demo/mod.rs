@@ -90,8 +90,7 @@ pub(crate) async fn run(args: Demo) -> anyhow::Result<ExitCode> {
     };
     let (close, closing) = watch::channel(false);
     let console = Console {
-        source: Arc::clone(&stage.source),
-        steer: Some(Arc::clone(&stage.steer)),
+        house: Arc::clone(&stage.house),
         settings: Settings { token: Some(CONSOLE_TOKEN.into()), ..Settings::default() },
     };
     let page = tokio::spawn(console.serve(listener, until_true(closing.clone())));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_console::views::{DecisionQuery, DecisionView};
+use roost_views::{DecisionQuery, DecisionView, Verdict};
 use tokio::time::{Instant, sleep};
 
 use super::stage::{Stage, Tally};
@@ -22,14 +22,14 @@ pub(super) async fn narrate(stage: Stage) {
     let (mut told, mut progress) = (Told::default(), Instant::now());
     loop {
         let query = DecisionQuery { after: Some(told.last), ..DecisionQuery::default() };
-        for decision in stage.source.decisions(&query) {
+        for decision in stage.house.decisions(&query) {
             if told.is_news(&decision) {
                 say(&format!("{}\n", shortened(&Line(&decision).to_string(), LONGEST)));
             }
         }
         if progress.elapsed() >= PROGRESS_EVERY {
             progress = Instant::now();
-            let now = stage.source.overview().now;
+            let now = stage.house.now();
             say(&format!("{}\n", Progress(now, stage.tally())));
         }
         sleep(LOOK).await;
@@ -49,9 +49,9 @@ impl Told {
     /// VM.
     fn is_news(&mut self, decision: &DecisionView) -> bool {
         self.last = self.last.max(decision.seq);
-        match decision.verdict.as_str() {
-            "kept" | "skipped" | "finished" => false,
-            "deferred" => {
+        match decision.verdict {
+            Verdict::Kept | Verdict::Skipped | Verdict::Finished => false,
+            Verdict::Deferred => {
                 let wait = (decision.subject.clone(), decision.bound_by.clone());
                 self.waits.insert(wait)
             }
@@ -65,7 +65,7 @@ struct Line<'a>(&'a DecisionView);
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decision = self.0;
-        write!(f, "{}  {:<9} ", clock_time(decision.at), decision.verdict)?;
+        write!(f, "{}  {:<9} ", clock_time(decision.at), decision.verdict.as_str())?;
         write!(
             f,
             "{} {}: {}",
@@ -91,19 +91,20 @@ impl fmt::Display for Progress {
 
 #[cfg(test)]
 mod tests {
-    use roost_console::views::SubjectKind;
+    use roost_views::SubjectKind;
 
     use super::*;
 
-    fn decision(verdict: &str, times: u32) -> DecisionView {
+    fn decision(verdict: Verdict, times: u32) -> DecisionView {
         let at: Timestamp = "2026-01-01T10:02:03Z".parse().unwrap();
         DecisionView {
             seq: 1,
             at,
-            subject_kind: SubjectKind::Job,
+            door: "hatchery".into(),
+            subject_kind: SubjectKind::Request("job".into()),
             subject: "42".into(),
             subject_name: None,
-            verdict: verdict.into(),
+            verdict,
             reason: "flavor gigantic is not known".into(),
             bound_by: None,
             gates: vec![],
@@ -116,14 +117,20 @@ mod tests {
 
     #[test]
     fn a_decision_is_one_line_and_said_once() {
-        let refused = decision("refused", 1);
+        let refused = decision(Verdict::Refused, 1);
         let line = "10:02:03  refused   job 42: flavor gigantic is not known";
         assert_eq!(Line(&refused).to_string(), line);
         let mut told = Told::default();
         assert!(told.is_news(&refused));
-        assert!(!told.is_news(&decision("refused", 2)) && !told.is_news(&decision("kept", 1)));
-        assert!(told.is_news(&decision("deferred", 1)), "why it waits");
-        assert!(!told.is_news(&decision("deferred", 1)), "it waits for the same thing again");
+        assert!(
+            !told.is_news(&decision(Verdict::Refused, 2))
+                && !told.is_news(&decision(Verdict::Kept, 1))
+        );
+        assert!(told.is_news(&decision(Verdict::Deferred, 1)), "why it waits");
+        assert!(
+            !told.is_news(&decision(Verdict::Deferred, 1)),
+            "it waits for the same thing again"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roost_cds_sim::{JobEvent, JobReport};
-use roost_console::views::PoolView;
+use roost_views::PoolView;
 
 use super::chaos::Chaos;
 use super::report::{CallCounts, Ended, JobCounts, PoolCount, Report, Start};
@@ -17,7 +17,7 @@ pub(super) fn reckon(
     took: Duration,
     chaos: Option<&Chaos>,
 ) -> Report {
-    let Stage { source, world, witness, .. } = stage;
+    let Stage { house, world, witness, .. } = stage;
     let tally = stage.tally();
     let (refused, jobs) = (stage.refused(), witness.jobs());
     let is_impossible =
@@ -37,7 +37,7 @@ pub(super) fn reckon(
     }
     let counters = world.vcenter.counters();
     let pool = |pool: PoolView| PoolCount {
-        name: pool.template.unwrap_or(pool.model),
+        name: pool.template.unwrap_or(pool.name),
         ready: pool.ready,
         wanted: pool.wanted,
     };
@@ -61,7 +61,7 @@ pub(super) fn reckon(
             all: counters.total_calls(),
             long_polls: counters.calls_of("WaitForUpdatesEx"),
         },
-        pools: source.pools().into_iter().map(pool).collect(),
+        pools: house.pools().into_iter().map(pool).collect(),
         vms: witness.vms(),
         most: witness.most(),
         limits: witness.limits().clone(),

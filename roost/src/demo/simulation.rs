@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
+use roost_door::{Core, Feed, FrontDoor, House};
 use roost_hatchery::config::Config;
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, Stopped, Wiring};
-use tokio::runtime::{Builder, Handle};
+use roost_hatchery::{Build, HatcheryDoor};
+use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -18,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use super::chaos::Chaos;
 use super::config::{self, Nowhere};
 use super::demand::Demand;
-use super::looking_in::{LookingIn, ReachingIn};
+use super::looking_in::LookingIn;
 use super::narrator::narrate;
 use super::pacer::keep_pace;
 use super::reckoning::reckon;
@@ -27,7 +29,6 @@ use super::stage::Stage;
 use super::witness::Witness;
 use super::world::{FOREIGN_VMS, World};
 use crate::cli::Speed;
-use crate::serve::{HatcherySource, HatcherySteer};
 
 const LOOK: Duration = Duration::from_secs(1);
 /// Without any job that ends or VM that goes for this long, nothing will come any more.
@@ -126,11 +127,23 @@ impl Play {
         let wiring = wiring(&config, &world, &clock, &random, &metrics);
         let hatchery = Hatchery::start(wiring).await.context("starting the hatchery")?;
         hatchery.opened().await;
-        let source = HatcherySource::new(hatchery.window(), registry, metrics);
+        let feed = Feed::default();
+        let helm = Some(hatchery.helm());
+        let build = Build::default();
+        let door = HatcheryDoor::new(hatchery.window(), helm, registry, metrics, build, &feed);
+        let house = House {
+            name: hatchery.name().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: clock.now(),
+            clock: LookingIn::new(Arc::clone(&clock)),
+            observes_only: false,
+            doors: vec![LookingIn::new(Arc::clone(&door) as Arc<dyn FrontDoor>)],
+            core: Some(LookingIn::new(door as Arc<dyn Core>)),
+            feed,
+        };
         let demand = Demand::draw(self.setting.jobs, &mut random.fork("demand"));
         let stage = Stage {
-            source: LookingIn::new(source, Handle::current()),
-            steer: ReachingIn::new(Arc::new(HatcherySteer(hatchery.helm())), Handle::current()),
+            house: Arc::new(house),
             world: world.clone(),
             witness: witness.clone(),
             jobs: demand.jobs() as u64,
@@ -222,7 +235,7 @@ async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
         if is_over && let Some(chaos) = chaos {
             chaos.end();
         }
-        let wanted: u64 = stage.source.pools().iter().map(|pool| pool.wanted).sum();
+        let wanted: u64 = stage.house.pools().iter().map(|pool| pool.wanted).sum();
         let all_refused = || {
             let jobs = stage.witness.jobs();
             stage.refused().len() == jobs.iter().filter(|job| job.impossible.is_some()).count()

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roost_cds::JobStatus;
-use roost_console::views::{DecisionQuery, DecisionView};
-use roost_console::{Source, Steer};
+use roost_door::House;
+use roost_views::{DecisionQuery, DecisionView};
 
 use super::witness::Witness;
 use super::world::World;
@@ -13,8 +13,7 @@ use super::world::World;
 /// The demo as those see it who look on. A handle.
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
-    pub(super) source: Arc<dyn Source>,
-    pub(super) steer: Arc<dyn Steer>,
+    pub(super) house: Arc<House>,
     pub(super) world: World,
     pub(super) witness: Witness,
     /// All jobs that will have come by the end.
@@ -76,12 +75,12 @@ impl Stage {
     /// Everything that was turned away for good, rightly or not.
     pub(super) fn turned_away(&self) -> BTreeSet<String> {
         let query = DecisionQuery { verdict: Some("refused".into()), ..DecisionQuery::default() };
-        self.source.decisions(&query).into_iter().map(|decision| decision.subject).collect()
+        self.house.decisions(&query).into_iter().map(|decision| decision.subject).collect()
     }
 
     fn bound_by(&self, gate: &str) -> Vec<DecisionView> {
         let query = DecisionQuery { bound_by: Some(gate.into()), ..DecisionQuery::default() };
-        self.source.decisions(&query)
+        self.house.decisions(&query)
     }
 }
 

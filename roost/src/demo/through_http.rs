@@ -11,8 +11,10 @@ use roost_cds::JobId;
 use roost_cds_sim::V2Demand;
 use roost_clock::{Clock, Random, SimClock};
 use roost_console::{Console, Settings};
+use roost_door::{Feed, FrontDoor, House};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::Hatchery;
+use roost_hatchery::{Build, HatcheryDoor};
 use roost_vcenter_sim::{Action, Rule, When};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -21,7 +23,6 @@ use tokio::time::{Instant, sleep};
 use super::config::{self, DEBIAN, REGION};
 use super::simulation::wiring;
 use super::world::{World, model_name};
-use crate::serve::{HatcherySource, HatcherySteer};
 
 const TOKEN: &str = "s3cret";
 /// Simulated; a hatchery that does not come so far is broken.
@@ -36,6 +37,10 @@ struct Lab {
 
 impl Lab {
     async fn start(foreign_vms: usize) -> Self {
+        Self::start_as(foreign_vms, false).await
+    }
+
+    async fn start_as(foreign_vms: usize, observes_only: bool) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
         let random = Random::from_seed(7);
@@ -44,13 +49,32 @@ impl Lab {
         let mut registry = Registry::default();
         let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
         let wiring = wiring(&config, &world, &clock, &random, &metrics);
-        let hatchery = Hatchery::start(wiring).await.unwrap();
-        hatchery.opened().await;
+        let hatchery = if observes_only {
+            Hatchery::observe(wiring).await.unwrap()
+        } else {
+            Hatchery::start(wiring).await.unwrap()
+        };
+        if !observes_only {
+            hatchery.opened().await;
+        }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
+        let feed = Feed::default();
+        let helm = (!observes_only).then(|| hatchery.helm());
+        let build = Build::default();
+        let door = HatcheryDoor::new(hatchery.window(), helm, registry, metrics, build, &feed);
+        let house = House {
+            name: hatchery.name().to_owned(),
+            version: "0.1.0".to_owned(),
+            started: clock.now(),
+            clock: Arc::clone(&clock),
+            observes_only,
+            doors: vec![Arc::clone(&door) as Arc<dyn FrontDoor>],
+            core: Some(door),
+            feed,
+        };
         let console = Console {
-            source: HatcherySource::new(hatchery.window(), registry, metrics),
-            steer: Some(Arc::new(HatcherySteer(hatchery.helm()))),
+            house: Arc::new(house),
             settings: Settings { token: Some(TOKEN.into()), ..Settings::default() },
         };
         tokio::spawn(console.serve(listener, std::future::pending()));
@@ -283,4 +307,35 @@ async fn a_large_datacenter_costs_the_page_nothing_and_deltas_are_small() {
 #[expect(clippy::disallowed_methods, reason = "how long a person waits is real time")]
 fn real_time() -> std::time::Instant {
     std::time::Instant::now()
+}
+
+/// All of the VMs that somebody else could change.
+fn inventory(lab: &Lab) -> Vec<String> {
+    let seen = lab.world.vcenter.glance().into_iter();
+    let facts = seen.map(|vm| (vm.moref, vm.name, vm.annotation, vm.template, vm.power, vm.cpus));
+    facts.map(|facts| format!("{facts:?}")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_observes_only_changes_nothing_and_does_not_speak_to_cds() {
+    let lab = Lab::start_as(12, true).await;
+    let before = inventory(&lab);
+    let job = lab.world.cds.add_v2_job(V2Demand::new(&model_name(DEBIAN)).region(REGION)).unwrap();
+    lab.until("/overview", "the inventory is read", |seen| seen["link"]["synced"] == true).await;
+    // Pools would be filled, the job be served, and a clean-up pass be made by then.
+    sleep(Duration::from_mins(30)).await;
+    assert_eq!(inventory(&lab), before, "nothing was made, changed or deleted");
+    let overview = lab.api("/overview").await;
+    assert_eq!(overview["observes_only"], true);
+    assert!(overview["link"]["vms_seen"].as_u64().unwrap() >= 12, "{overview:#}");
+    assert_eq!(overview["link"]["calls"]["logins"], 1);
+    let (cds, id) = (&lab.world.cds, JobId::parse(&job).unwrap());
+    assert_eq!(cds.job(&id).unwrap().hatchery, None, "the job is left to others");
+    assert_eq!((cds.services().len(), cds.open_websockets()), (0, 0), "nobody signed in");
+    assert_eq!(lab.page("/readyz").await.status().as_u16(), 200);
+    let html = lab.page("/").await.text().await.unwrap();
+    assert!(html.contains("Observing only."), "{html}");
+    for path in ["/actions/pause", "/actions/freeze", "/vms/vm-1/delete"] {
+        assert_eq!(lab.post(path, "a test").await.0, 501, "{path}");
+    }
 }

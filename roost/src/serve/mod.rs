@@ -1,7 +1,5 @@
 //! `roost run`: the service.
 
-mod source;
-mod steer;
 mod tls;
 
 use std::convert::Infallible;
@@ -13,19 +11,19 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use prometheus_client::registry::Registry;
-use roost_clock::{Random, SystemClock};
-use roost_console::{Console, Settings, Steer};
+use roost_clock::{Clock as _, Random, SystemClock};
+use roost_console::{Console, Settings};
+use roost_door::{Feed, FrontDoor, House};
 use roost_hatchery::config::{Config, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, Wiring};
+use roost_hatchery::{Build, HatcheryDoor};
 use roost_supervise::ServiceManager;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-pub(crate) use self::source::HatcherySource;
-pub(crate) use self::steer::HatcherySteer;
 pub(crate) use self::tls::load as load_tls;
 use crate::output::say;
 use crate::{config, telemetry};
@@ -33,7 +31,7 @@ use crate::{config, telemetry};
 /// Starts of workers that are under way when the service is told to stop get this long; what is not done by then is found by the next start.
 const GRACE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
+pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     let config = Arc::new(config::load(file)?);
     telemetry::init_service(config.log);
     let mut stop = Stop::listen()?;
@@ -43,16 +41,20 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
 
     let mut registry = Registry::default();
     let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-    let starting = Hatchery::start(wiring(&config, &metrics)?);
+    let wiring = wiring(&config, &metrics)?;
+    let starting = async {
+        if observe_only { Hatchery::observe(wiring).await } else { Hatchery::start(wiring).await }
+    };
     let hatchery = tokio::select! {
         biased;
         () = stop.asked() => return Ok(()),
         started = starting => started?,
     };
-    let source = HatcherySource::new(hatchery.window(), registry, Arc::clone(&metrics));
+    let house = house(&hatchery, registry, metrics, observe_only);
     let scheme = if tls.is_some() { "https" } else { "http" };
     let place = format!("{scheme}://{}/mon/status", reach(address));
-    say(&format!("hatchery {} serves, {place}\n", hatchery.name()));
+    let does = if observe_only { "observes and changes nothing" } else { "serves" };
+    say(&format!("hatchery {} {does}, {place}\n", hatchery.name()));
 
     let (end, ended) = watch::channel(false);
     let settings = Settings {
@@ -60,13 +62,13 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
         forwarded_header: config.listen.forwarded_header.clone(),
         tls,
     };
-    let steer = Some(Arc::new(HatcherySteer(hatchery.helm())) as Arc<dyn Steer>);
-    let page = tokio::spawn(Console { source, steer, settings }.serve(listener, closed(ended)));
+    let console = Console { house: Arc::clone(&house), settings };
+    let page = tokio::spawn(console.serve(listener, closed(ended)));
     let (mut stopped, manager) = (hatchery.stopped(), ServiceManager::from_environment());
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
-        never = be_supervised(&manager, &hatchery) => match never {},
+        never = be_supervised(&manager, &hatchery, &house) => match never {},
         why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
     };
     tracing::info!("stopping: nothing new is begun");
@@ -92,12 +94,41 @@ pub(crate) async fn run(file: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// The doors that run, as the console shows them.
+fn house(
+    hatchery: &Hatchery,
+    registry: Registry,
+    metrics: Arc<Metrics>,
+    observes_only: bool,
+) -> Arc<House> {
+    let (feed, clock) = (Feed::default(), Arc::new(SystemClock));
+    let build = Build {
+        git_hash: env!("ROOST_GIT_HASH").to_owned(),
+        build_time: env!("ROOST_BUILD_TIME").to_owned(),
+    };
+    let helm = (!observes_only).then(|| hatchery.helm());
+    let door = HatcheryDoor::new(hatchery.window(), helm, registry, metrics, build, &feed);
+    Arc::new(House {
+        name: hatchery.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: clock.now(),
+        clock,
+        observes_only,
+        doors: vec![Arc::clone(&door) as Arc<dyn FrontDoor>],
+        core: Some(door),
+        feed,
+    })
+}
+
 /// Tells the service manager when decisions are made, and from there on that they are. Does not end.
-async fn be_supervised(manager: &ServiceManager, hatchery: &Hatchery) -> Infallible {
-    hatchery.opened().await;
-    manager.ready("open for jobs");
-    let window = hatchery.window();
-    manager.keep_alive(|| window.liveness().iter().all(|check| check.ok)).await;
+async fn be_supervised(manager: &ServiceManager, hatchery: &Hatchery, house: &House) -> Infallible {
+    if house.observes_only {
+        manager.ready("observes only");
+    } else {
+        hatchery.opened().await;
+        manager.ready("open for jobs");
+    }
+    manager.keep_alive(|| house.liveness().holds()).await;
     std::future::pending().await
 }
 

@@ -1,7 +1,8 @@
 use clap::{Args, Subcommand};
-use roost_console::{Action, Found};
+use roost_door::{Action, Found};
+use roost_views::RequestId;
 
-use crate::ask::Reach;
+use crate::ask::{ANY_DOOR, Reach};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Tell {
@@ -113,8 +114,10 @@ impl Tell {
                 found: if thaw.approve { Found::Approve } else { Found::StartOver },
             },
             Self::Delete(delete) => Action::DeleteVm { vm: delete.vm.clone() },
-            Self::Refill(refill) => Action::RefillPool { model: refill.model.clone() },
-            Self::Recheck(recheck) => Action::RecheckJob { job: recheck.job.clone() },
+            Self::Refill(refill) => Action::RefillPool { pool: refill.model.clone() },
+            Self::Recheck(recheck) => {
+                Action::Recheck { request: RequestId::new(ANY_DOOR, &*recheck.job) }
+            }
         }
     }
 

@@ -2,7 +2,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::bail;
-use roost_console::views::{Overview, Spawning, SteeringView};
+use roost_views::{Overview, Part, Spawning, SteeringView};
 use tokio::time::sleep;
 
 use crate::ask::Client;
@@ -16,8 +16,10 @@ pub(super) async fn wait(client: &Client, is_quiet: bool) -> anyhow::Result<()> 
     let mut interrupted = pin!(interruption()?);
     let mut before = None;
     loop {
-        let workers = client.read::<Overview>(&["overview"], &[]).await?.capacity.workers;
-        let left = workers.used + workers.reserved;
+        let overview = client.read::<Overview>(&["overview"], &[]).await?;
+        let at_work = overview.lanes.iter().filter(|lane| lane.part != Part::Leaving);
+        let workers = overview.capacity.get("workers").map(|it| it.used + it.reserved);
+        let left = workers.unwrap_or_else(|| at_work.map(|lane| lane.count).sum());
         if before.replace(left) != Some(left) && !is_quiet {
             say(&match left {
                 0 => "no worker is left\n".to_owned(),

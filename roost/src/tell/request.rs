@@ -1,4 +1,4 @@
-use roost_console::Action;
+use roost_door::Action;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,8 +30,10 @@ fn path(action: &Action) -> Vec<&str> {
         Action::FreezeDeletions => vec!["actions", "freeze"],
         Action::ResumeDeletions { .. } => vec!["actions", "thaw"],
         Action::DeleteVm { vm } => vec!["vms", vm, "delete"],
-        Action::RefillPool { model } => vec!["pools", model, "refill"],
-        Action::RecheckJob { job } => vec!["jobs", job, "recheck"],
+        Action::RefillPool { pool } => vec!["pools", pool, "refill"],
+        Action::Recheck { request } => {
+            vec!["requests", &request.door, &request.id, "recheck"]
+        }
     }
 }
 
@@ -50,7 +52,8 @@ fn body(action: &Action, reason: Option<&str>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use roost_console::Found;
+    use roost_door::Found;
+    use roost_views::RequestId;
     use serde_json::json;
 
     use super::*;
@@ -75,13 +78,13 @@ mod tests {
             ),
             (Action::DeleteVm { vm: "w-1".into() }, "vms/w-1/delete", json!({"reason": "upgrade"})),
             (
-                Action::RefillPool { model: "debian12".into() },
+                Action::RefillPool { pool: "debian12".into() },
                 "pools/debian12/refill",
                 json!({"reason": "upgrade"}),
             ),
             (
-                Action::RecheckJob { job: "42".into() },
-                "jobs/42/recheck",
+                Action::Recheck { request: RequestId::new("bakery", "42") },
+                "requests/bakery/42/recheck",
                 json!({"reason": "upgrade"}),
             ),
         ] {

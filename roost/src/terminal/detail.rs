@@ -1,14 +1,14 @@
-//! All that is known about one job, VM or decision.
+//! All that is known about one request, VM or decision.
 
 use ratatui::text::Line;
-use roost_console::views::DecisionView;
+use roost_views::DecisionView;
 
 use super::draw::heading;
 use super::paint::Paint;
 use super::view::{Extent, View};
 use super::words::{clock_time, shortened};
 use super::{Detail, Look, Opened};
-use crate::ask::{explain_job, explain_vm, gates};
+use crate::ask::{explain_request, explain_vm, gates};
 
 /// The part of it that fits, and how much there is.
 pub(super) fn lines(
@@ -25,7 +25,7 @@ pub(super) fn lines(
     let below = extent.furthest() - first;
     let more = if below > 0 { format!(" ({below} more below)") } else { String::new() };
     let name = match opened {
-        Opened::Job(id) => format!("job {id}{more}"),
+        Opened::Request(id) => format!("{id}{more}"),
         Opened::Vm(name) => format!("VM {name}{more}"),
         Opened::Decision(seq) => format!("decision {seq}{more}"),
     };
@@ -49,7 +49,7 @@ fn text(opened: &Opened, look: &Look, width: usize) -> Vec<String> {
     let lines = match &look.detail {
         None => vec!["asking ...".to_owned()],
         Some(Detail::Nothing(words)) => vec![words.clone()],
-        Some(Detail::Job(detail)) => explain_job(detail, now, Some(width)),
+        Some(Detail::Request(detail)) => explain_request(detail, now, Some(width)),
         Some(Detail::Vm(detail)) => explain_vm(detail, now, Some(width)),
     };
     lines.iter().flat_map(|line| wrapped(line, width)).collect()
@@ -58,7 +58,7 @@ fn text(opened: &Opened, look: &Look, width: usize) -> Vec<String> {
 fn of_decision(decision: &DecisionView, width: usize) -> Vec<String> {
     let name = decision.subject_name.as_ref().unwrap_or(&decision.subject);
     let mut lines = vec![
-        format!("{} {name}: {}", decision.subject_kind.as_str(), decision.verdict),
+        format!("{} {name}: {}", decision.subject_kind.as_str(), decision.verdict.as_str()),
         format!("at {}", clock_time(decision.at)),
         String::new(),
     ];

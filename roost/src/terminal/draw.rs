@@ -61,7 +61,7 @@ fn overview(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &mut View, pai
     let [left, right] =
         Layout::horizontal([Constraint::Min(0), Constraint::Length(SIDE)]).areas(middle);
     let (width, height) = (usize::from(left.width), usize::from(left.height));
-    show(frame, left, lanes::lines(&overview.workers, width, height, paint));
+    show(frame, left, lanes::lines(&overview.lanes, width, height, paint));
     show(frame, right, side);
     let (width, height) = (usize::from(bottom.width), usize::from(bottom.height));
     view.extent = Extent { lines: 0, room: height.saturating_sub(1) };

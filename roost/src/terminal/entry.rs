@@ -2,14 +2,15 @@
 
 use jiff::Timestamp;
 use ratatui::text::{Line, Span};
-use roost_console::views::{DecisionView, JobView, SubjectKind, VmKind, VmView};
+use roost_views::words::{secs_between, short_id};
+use roost_views::{DecisionView, RequestId, RequestView, SubjectKind, VmView};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::decisions::{mood, subject_words};
+use super::decisions::subject_words;
 use super::paint::{MARKED, Paint};
 use super::words::{clock_time, shortened};
 use super::{Mood, Opened};
-use crate::ask::{Standing, memory, span};
+use crate::ask::{memory, span};
 
 /// The width that every terminal has.
 const NARROW: usize = 80;
@@ -20,8 +21,8 @@ pub(super) struct Entry {
     /// Stays the same from look to look.
     pub(super) id: String,
     pub(super) opens: Opened,
-    /// The job that is explained, and the VM that is deleted, from here.
-    pub(super) job: Option<String>,
+    /// The request that is explained, and the VM that is deleted, from here.
+    pub(super) request: Option<RequestId>,
     pub(super) vm: Option<String>,
     parts: Vec<Part>,
 }
@@ -46,56 +47,44 @@ fn number(text: impl Into<String>, width: usize) -> Part {
 }
 
 impl Entry {
-    /// Of a job's long id the first part tells it from others on a screen.
-    pub(super) fn of_job(job: &JobView) -> Self {
-        let why = job.verdict.as_ref();
-        let why = why.map_or(String::new(), |said| format!("{}: {}", said.verdict, said.reason));
-        let model = job.model.as_deref().unwrap_or("-").rsplit('/').next().unwrap_or("-");
-        let flavor = job.flavor.as_deref().map(|flavor| format!("/{flavor}")).unwrap_or_default();
-        let standing = Standing::of(job);
-        let mood = match standing {
-            Standing::Waiting => Mood::Waiting,
-            Standing::Starting => Mood::Busy,
-            Standing::Running => Mood::Good,
-            Standing::Refused => Mood::Bad,
-            Standing::Skipped | Standing::Ended => Mood::Quiet,
-        };
+    /// Of a long id the first part tells it from others on a screen.
+    pub(super) fn of_request(request: &RequestView) -> Self {
+        let why = request.verdict.as_ref();
+        let why =
+            why.map_or(String::new(), |said| format!("{}: {}", said.verdict.as_str(), said.reason));
+        let standing = request.standing();
         Self {
-            id: job.id.clone(),
-            opens: Opened::Job(job.id.clone()),
-            job: Some(job.id.clone()),
-            vm: job.vm.clone(),
+            id: format!("{}/{}", request.id.door, request.id.id),
+            opens: Opened::Request(request.id.clone()),
+            request: Some(request.id.clone()),
+            vm: request.vm.clone(),
             parts: vec![
-                part(short_id(&job.id), 8, Mood::Plain),
-                part(standing.as_str(), 8, mood),
-                number(job.waited_secs.map(span).unwrap_or_default(), 6),
-                part(format!("{model}{flavor}"), 16, Mood::Plain),
+                part(short_id(&request.id.id), 8, Mood::Plain),
+                part(standing.as_str(), 8, standing.mood()),
+                number(request.waited_secs.map(span).unwrap_or_default(), 6),
+                part(request.wants.as_deref().unwrap_or("-"), 16, Mood::Plain),
                 part(why, usize::MAX, Mood::Plain),
             ],
         }
     }
 
     pub(super) fn of_vm(vm: &VmView, now: Timestamp) -> Self {
-        let since = vm.phase_since.or(vm.created).map(|then| ago(now, then)).unwrap_or_default();
-        let phase = vm.phase.as_deref().or(vm.worker_status.as_deref()).unwrap_or(&vm.power);
-        let kind = match vm.kind {
-            VmKind::Worker => Mood::Good,
-            VmKind::Spare | VmKind::Template => Mood::Quiet,
-            VmKind::Registering | VmKind::Building => Mood::Busy,
-            VmKind::Leaving => Mood::Waiting,
-        };
+        let phase = vm.phase.as_ref();
+        let since = phase.and_then(|phase| phase.since).or(vm.created);
+        let since = since.map(|then| span(secs_between(then, now))).unwrap_or_default();
+        let phase = phase.map_or(vm.power.as_str(), |phase| phase.words.as_str());
         let size = [vm.cpus.map(|cpus| format!("{cpus} CPUs")), vm.memory_mb.map(memory)];
-        let job = vm.job.as_deref().map(|job| format!("job {}", short_id(job)));
-        let more = [vm.address.clone(), job, vm.fate.clone()].into_iter().chain(size);
+        let request = vm.request.as_ref().map(|request| format!("for {}", short_id(&request.id)));
+        let more = [vm.address.clone(), request, vm.fate.clone()].into_iter().chain(size);
         let more = more.flatten().collect::<Vec<_>>().join(", ");
         Self {
             id: vm.id.clone(),
             opens: Opened::Vm(vm.name.clone()),
-            job: vm.job.clone(),
+            request: vm.request.clone(),
             vm: Some(vm.name.clone()),
             parts: vec![
                 Part { grows: 30, ..part(vm.name.as_str(), 24, Mood::Plain) },
-                part(vm.kind.as_str(), 8, kind),
+                part(vm.kind.as_str(), 8, vm.kind.mood()),
                 part(phase, 13, Mood::Plain),
                 number(since, 6),
                 part(more, usize::MAX, Mood::Quiet),
@@ -105,15 +94,14 @@ impl Entry {
 
     pub(super) fn of_decision(decision: &DecisionView) -> Self {
         let id = decision.subject.clone();
-        let (opens, job, vm) = match decision.subject_kind {
-            SubjectKind::Job => (Opened::Job(id.clone()), Some(id), decision.vm.clone()),
-            SubjectKind::Vm => {
+        let request = decision.request();
+        let (opens, vm) = match (&decision.subject_kind, &request) {
+            (_, Some(request)) => (Opened::Request(request.clone()), decision.vm.clone()),
+            (SubjectKind::Vm, None) => {
                 let name = decision.subject_name.clone().unwrap_or(id);
-                (Opened::Vm(name.clone()), None, Some(name))
+                (Opened::Vm(name.clone()), Some(name))
             }
-            SubjectKind::Pool | SubjectKind::Service => {
-                (Opened::Decision(decision.seq), None, None)
-            }
+            (_, None) => (Opened::Decision(decision.seq), None),
         };
         let times = match decision.times {
             0 | 1 => String::new(),
@@ -124,11 +112,11 @@ impl Entry {
         Self {
             id: decision.seq.to_string(),
             opens,
-            job,
+            request,
             vm,
             parts: vec![
                 part(clock_time(decision.at), 8, Mood::Quiet),
-                part(decision.verdict.as_str(), 9, mood(decision)),
+                part(decision.verdict.as_str(), 9, decision.verdict.mood()),
                 part(words, usize::MAX, Mood::Plain),
             ],
         }
@@ -140,7 +128,7 @@ impl Entry {
         words.iter().all(|word| {
             self.parts.iter().any(|part| text(part).contains(word))
                 || self.id.to_lowercase().contains(word)
-                || self.job.as_ref().is_some_and(|job| job.to_lowercase().contains(word))
+                || self.request.as_ref().is_some_and(|it| it.id.to_lowercase().contains(word))
         })
     }
 
@@ -161,15 +149,4 @@ impl Entry {
         let line = Line::from(spans);
         if is_marked { line.style(MARKED) } else { line }
     }
-}
-
-fn short_id(id: &str) -> String {
-    match id.split_once('-') {
-        Some((first, _)) if id.len() == 36 => first.to_owned(),
-        _ => id.to_owned(),
-    }
-}
-
-fn ago(now: Timestamp, then: Timestamp) -> String {
-    span(u64::try_from(now.duration_since(then).as_secs()).unwrap_or_default())
 }

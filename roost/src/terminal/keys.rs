@@ -1,10 +1,10 @@
 //! What a key does: a step from one [`View`] to the next, without a terminal and without anybody being asked.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use roost_console::Action;
+use roost_door::Action;
 
 use super::list::List;
-use super::question::{Question, job_at_hand, vm_at_hand};
+use super::question::{Question, request_at_hand, vm_at_hand};
 use super::view::{Mode, View};
 use super::{Look, Opened, Said};
 
@@ -116,7 +116,7 @@ impl View {
         match code {
             KeyCode::Tab | KeyCode::Right => self.list = self.list.after(1),
             KeyCode::BackTab | KeyCode::Left => self.list = self.list.after(2),
-            KeyCode::Char('1') => self.list = List::Jobs,
+            KeyCode::Char('1') => self.list = List::Requests,
             KeyCode::Char('2') => self.list = List::Vms,
             KeyCode::Char('3') => self.list = List::Decisions,
             KeyCode::Char('/') => self.mode = Mode::Filtering,
@@ -167,7 +167,7 @@ impl View {
                 None => self.move_mark(look, 0),
             },
             // From a job on to its VM, and from a VM to its job.
-            Some(Opened::Job(_)) => {
+            Some(Opened::Request(_)) => {
                 if let Some(vm) = vm_at_hand(self.opened.last(), look, None) {
                     self.open(Opened::Vm(vm));
                 }
@@ -180,20 +180,20 @@ impl View {
     /// The job behind what is marked or opened.
     fn explain(&mut self, look: &Look) {
         let job = match self.opened.last() {
-            Some(Opened::Job(_)) => return,
+            Some(Opened::Request(_)) => return,
             Some(Opened::Vm(name)) => look.vms.iter().find(|vm| vm.name == *name || vm.id == *name),
             Some(Opened::Decision(_)) => None,
             None => {
                 let Some(entry) = self.marked(look) else { return self.move_mark(look, 0) };
-                return match entry.job {
-                    Some(job) => self.open(Opened::Job(job)),
+                return match entry.request {
+                    Some(job) => self.open(Opened::Request(job)),
                     None => self.open(entry.opens),
                 };
             }
         };
-        match job.and_then(|vm| vm.job.clone()) {
-            Some(job) => self.open(Opened::Job(job)),
-            None => self.say("it has no job"),
+        match job.and_then(|vm| vm.request.clone()) {
+            Some(job) => self.open(Opened::Request(job)),
+            None => self.say("it serves no request"),
         }
     }
 
@@ -206,7 +206,7 @@ impl View {
             'T' => Some(Question::thaw()),
             'x' => self.about_vm(look),
             'w' => self.about_pool(look),
-            'c' => self.about_job(look),
+            'c' => self.about_request(look),
             _ => None,
         };
         let Some(question) = question else { return };
@@ -225,13 +225,13 @@ impl View {
         vm.map(|vm| Question::new(Action::DeleteVm { vm }))
     }
 
-    fn about_job(&mut self, look: &Look) -> Option<Question> {
-        let marked = self.marked(look).and_then(|entry| entry.job);
-        let job = job_at_hand(self.opened.last(), marked);
+    fn about_request(&mut self, look: &Look) -> Option<Question> {
+        let marked = self.marked(look).and_then(|entry| entry.request);
+        let job = request_at_hand(self.opened.last(), marked);
         if job.is_none() {
-            self.say("mark a job first: 1 lists them");
+            self.say("mark a request first: 1 lists them");
         }
-        job.map(|job| Question::new(Action::RecheckJob { job }))
+        job.map(|request| Question::new(Action::Recheck { request }))
     }
 
     fn about_pool(&mut self, look: &Look) -> Option<Question> {
@@ -262,7 +262,8 @@ pub(super) fn typed(char: char) -> KeyEvent {
 
 #[cfg(test)]
 mod tests {
-    use roost_console::Found;
+    use roost_door::Found;
+    use roost_views::RequestId;
 
     use super::super::tests::look;
     use super::*;
@@ -311,10 +312,10 @@ mod tests {
     fn tab_and_numbers_choose_a_list() {
         for (keys, list) in [
             ("", List::Decisions),
-            ("\t", List::Jobs),
+            ("\t", List::Requests),
             ("\t\t", List::Vms),
             ("\t\t\t", List::Decisions),
-            ("1", List::Jobs),
+            ("1", List::Requests),
             ("2", List::Vms),
             ("23", List::Decisions),
         ] {
@@ -325,35 +326,40 @@ mod tests {
     #[test]
     fn the_mark_begins_where_the_eye_is_and_stays_on_its_line() {
         let marked = |keys| after(keys).0.marked(&look()).map(|entry| entry.id);
-        assert_eq!(marked("1j").as_deref(), Some("6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d"));
-        assert_eq!(marked("1jj").as_deref(), Some("17"));
-        assert_eq!(marked("1jjjjj").as_deref(), Some("17"));
+        assert_eq!(marked("1j").as_deref(), Some("bakery/6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d"));
+        assert_eq!(marked("1jj").as_deref(), Some("bakery/17"));
+        assert_eq!(marked("1jjjjj").as_deref(), Some("bakery/17"));
         assert_eq!(marked("1jjk").as_deref(), marked("1j").as_deref());
         assert_eq!(marked("k").as_deref(), Some("33"), "the newest decision");
         assert_eq!(marked("kk").as_deref(), Some("32"));
         assert_eq!(marked("g").as_deref(), Some("1"));
         let (view, _) = after("1jj");
         let mut changed = look();
-        changed.jobs.rotate_left(1);
-        assert_eq!(view.marked(&changed).unwrap().id, "17", "it goes along");
-        changed.jobs.retain(|job| job.id != "17");
+        changed.requests.rotate_left(1);
+        assert_eq!(view.marked(&changed).unwrap().id, "bakery/17", "it goes along");
+        changed.requests.retain(|job| job.id.id != "17");
         assert!(view.marked(&changed).is_some(), "its neighbour takes over");
-        changed.jobs.clear();
+        changed.requests.clear();
         assert!(view.marked(&changed).is_none());
     }
 
     #[test]
     fn enter_opens_and_goes_from_a_job_to_its_vm_and_back() {
-        let (job, vm) = (Opened::Job("17".into()), Opened::Vm("keen-bohr".into()));
+        let (job, vm) =
+            (Opened::Request(RequestId::new("bakery", "17")), Opened::Vm("keen-bohr".into()));
         assert_eq!(opened("1jj\n"), Some(job.clone()));
         assert_eq!(opened("1jj\n\n"), Some(vm.clone()));
         assert_eq!(opened("2j\n"), Some(vm.clone()));
         assert_eq!(opened("2j\n\n"), Some(job.clone()));
         assert_eq!(opened("2je"), Some(job), "explain");
-        assert_eq!(opened("2jje"), Some(Opened::Vm("provision-v2-1".into())), "it has no job");
+        assert_eq!(
+            opened("2jje"),
+            Some(Opened::Vm("provision-v2-1".into())),
+            "it serves no request"
+        );
         assert_eq!(opened("k\n"), Some(Opened::Vm("vm-412".into())));
         assert_eq!(opened("kk\n"), Some(Opened::Decision(32)), "a pool has its decision");
-        assert_eq!(opened("1jj\n\n\u{8}"), Some(Opened::Job("17".into())));
+        assert_eq!(opened("1jj\n\n\u{8}"), Some(Opened::Request(RequestId::new("bakery", "17"))));
         assert_eq!(opened("\n"), None, "the first Enter only marks");
     }
 
@@ -379,10 +385,10 @@ mod tests {
             ("T\ty", Action::ResumeDeletions { found: Found::Approve }),
             ("2jxy", Action::DeleteVm { vm: "keen-bohr".into() }),
             ("1jj\nxy", Action::DeleteVm { vm: "keen-bohr".into() }),
-            ("wy", Action::RefillPool { model: "debian12".into() }),
-            ("w\ty", Action::RefillPool { model: "ubuntu24".into() }),
-            ("1jjcy", Action::RecheckJob { job: "17".into() }),
-            ("1jj\ncy", Action::RecheckJob { job: "17".into() }),
+            ("wy", Action::RefillPool { pool: "debian12".into() }),
+            ("w\ty", Action::RefillPool { pool: "ubuntu24".into() }),
+            ("1jjcy", Action::Recheck { request: RequestId::new("bakery", "17") }),
+            ("1jj\ncy", Action::Recheck { request: RequestId::new("bakery", "17") }),
         ] {
             assert_eq!(after(keys).1, Effect::Order(action), "{keys:?}");
             let (asked, other) = keys.split_at(keys.len() - 1);
@@ -402,7 +408,7 @@ mod tests {
         assert_eq!(view.notice.as_ref().unwrap().words, "no token");
         view.press(typed('j'), &look(), || Ok(()));
         assert_eq!(view.notice, None, "until the next key");
-        for (keys, words) in [("x", "mark a VM first"), ("c", "mark a job first")] {
+        for (keys, words) in [("x", "mark a VM first"), ("c", "mark a request first")] {
             let notice = after(keys).0.notice.unwrap();
             assert!(notice.words.starts_with(words), "{notice:?}");
         }

@@ -1,6 +1,7 @@
 //! One of the three lists at a time, with a mark that stays on its line while the list changes around it.
 
 use ratatui::text::{Line, Span};
+use roost_views::Overview;
 
 use super::Look;
 use super::entry::Entry;
@@ -11,18 +12,19 @@ use crate::ask::Row;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum List {
-    Jobs,
+    Requests,
     Vms,
     #[default]
     Decisions,
 }
 
 impl List {
-    pub(super) const ALL: [Self; 3] = [Self::Jobs, Self::Vms, Self::Decisions];
+    pub(super) const ALL: [Self; 3] = [Self::Requests, Self::Vms, Self::Decisions];
 
-    pub(super) fn name(self) -> &'static str {
+    /// With one door its requests are called as it calls them.
+    pub(super) fn name(self, overview: &Overview) -> &str {
         match self {
-            Self::Jobs => "jobs",
+            Self::Requests => overview.noun(2),
             Self::Vms => "VMs",
             Self::Decisions => "decisions",
         }
@@ -40,7 +42,7 @@ impl List {
     pub(super) fn entries(self, look: &Look, filter: &str) -> Vec<Entry> {
         let now = look.picture.overview.now;
         let entries: Vec<Entry> = match self {
-            Self::Jobs => in_order(&look.jobs).into_iter().map(Entry::of_job).collect(),
+            Self::Requests => in_order(&look.requests).into_iter().map(Entry::of_request).collect(),
             Self::Vms => in_order(&look.vms).into_iter().map(|vm| Entry::of_vm(vm, now)).collect(),
             Self::Decisions => look.picture.decisions.iter().map(Entry::of_decision).collect(),
         };
@@ -49,13 +51,13 @@ impl List {
         entries.into_iter().filter(|entry| entry.has_all(&words)).collect()
     }
 
-    /// Where the eye is when nothing is marked: at the newest decision, at the job that waits longest.
+    /// Where the eye is when nothing is marked: at the newest decision, at the request that waits longest.
     pub(super) fn begins_at_the_end(self) -> bool {
         self == Self::Decisions
     }
 }
 
-fn in_order<T: Row<N>, const N: usize>(rows: &[T]) -> Vec<&T> {
+fn in_order<T: Row>(rows: &[T]) -> Vec<&T> {
     let mut rows: Vec<&T> = rows.iter().collect();
     rows.sort_by(|a, b| a.usual(b));
     rows
@@ -108,7 +110,7 @@ fn heading(look: &Look, view: &View, shown: usize, width: usize, paint: Paint) -
     let mut spans = vec![Span::styled("─ ", paint.quiet())];
     for list in List::ALL {
         let count = match list {
-            List::Jobs => look.jobs.len(),
+            List::Requests => look.requests.len(),
             List::Vms => look.vms.len(),
             List::Decisions => look.picture.decisions.len(),
         };
@@ -120,9 +122,9 @@ fn heading(look: &Look, view: &View, shown: usize, width: usize, paint: Paint) -
             } else {
                 format!(" {of}{count}")
             };
-            Span::styled(format!("[{number} {}{count}]", list.name()), STRONG)
+            Span::styled(format!("[{number} {}{count}]", list.name(&look.picture.overview)), STRONG)
         } else {
-            Span::styled(format!(" {number} {} ", list.name()), paint.quiet())
+            Span::styled(format!(" {number} {} ", list.name(&look.picture.overview)), paint.quiet())
         });
         spans.push(Span::styled(" ", paint.quiet()));
     }

@@ -32,6 +32,7 @@ mod words;
 
 pub(crate) use self::decisions::subject_words;
 pub(crate) use self::origin::{Detail, Look, Opened, Origin, Said};
-pub(crate) use self::picture::{Count, Lost, Mood, Picture};
+pub(crate) use self::picture::{Count, Lost, Picture};
 pub(crate) use self::screen::{Audience, print_once, watch};
 pub(crate) use self::words::{clock_time, duration_words, shortened};
+pub(crate) use roost_views::Mood;

@@ -1,5 +1,5 @@
-use roost_console::Action;
-use roost_console::views::{JobDetail, JobView, VmDetail, VmView};
+use roost_door::Action;
+use roost_views::{RequestDetail, RequestId, RequestView, VmDetail, VmView};
 
 use super::Picture;
 
@@ -19,7 +19,7 @@ pub(crate) trait Origin {
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub(crate) picture: Picture,
-    pub(crate) jobs: Vec<JobView>,
+    pub(crate) requests: Vec<RequestView>,
     pub(crate) vms: Vec<VmView>,
     /// Of what is opened; `None` as long as it is not known.
     pub(crate) detail: Option<Detail>,
@@ -30,7 +30,7 @@ pub(crate) struct Look {
 /// What somebody wants to know all about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Opened {
-    Job(String),
+    Request(RequestId),
     Vm(String),
     /// By its number. It is among the decisions of the picture, so nobody has to be asked for it.
     Decision(u64),
@@ -38,7 +38,7 @@ pub(crate) enum Opened {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Detail {
-    Job(Box<JobDetail>),
+    Request(Box<RequestDetail>),
     Vm(Box<VmDetail>),
     /// Nobody knows it, or it cannot be had; in words.
     Nothing(String),

@@ -1,5 +1,5 @@
 use jiff::Timestamp;
-use roost_console::views::{DecisionView, Overview, SteeringView};
+use roost_views::{DecisionView, Mood, Overview, SteeringView};
 
 /// The picture of a service as a whole.
 #[derive(Debug, Clone)]
@@ -40,21 +40,4 @@ pub(crate) struct Count {
     pub(crate) name: &'static str,
     pub(crate) number: u64,
     pub(crate) mood: Mood,
-}
-
-/// What a colour says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
-    /// As it should be.
-    Good,
-    /// On its way.
-    Busy,
-    /// Has to wait.
-    Waiting,
-    /// Somebody should look.
-    Bad,
-    /// Of no importance now.
-    Quiet,
-    /// Nothing in particular.
-    Plain,
 }

@@ -1,6 +1,7 @@
 //! What is asked before anything is done.
 
-use roost_console::{Action, Found};
+use roost_door::{Action, Found};
+use roost_views::RequestId;
 
 use super::{Look, Opened};
 
@@ -25,8 +26,8 @@ impl Question {
     pub(super) fn refill(look: &Look) -> Option<Self> {
         let pools = &look.picture.overview.pools;
         let chosen = pools.iter().position(|pool| pool.missing > 0).unwrap_or_default();
-        let way = |model: &String| Action::RefillPool { model: model.clone() };
-        let ways: Vec<_> = pools.iter().map(|pool| way(&pool.model)).collect();
+        let way = |pool: &String| Action::RefillPool { pool: pool.clone() };
+        let ways: Vec<_> = pools.iter().map(|pool| way(&pool.name)).collect();
         (!ways.is_empty()).then_some(Self { ways, chosen })
     }
 
@@ -43,10 +44,10 @@ impl Question {
 pub(super) fn words(action: &Action) -> (String, &'static str) {
     match action {
         Action::PauseSpawning => {
-            ("Pause spawning?".into(), "No new workers and spares. What is under way goes on.")
+            ("Pause spawning?".into(), "No new VMs and spares. What is under way goes on.")
         }
         Action::ResumeSpawning => ("Resume spawning?".into(), "Ends a pause or a drain."),
-        Action::Drain => ("Drain?".into(), "No new workers; those that run come to their end."),
+        Action::Drain => ("Drain?".into(), "No new VMs; those that run come to their end."),
         Action::FreezeDeletions => {
             ("Freeze deletions?".into(), "No VM is deleted until somebody thaws them.")
         }
@@ -60,28 +61,31 @@ pub(super) fn words(action: &Action) -> (String, &'static str) {
         ),
         Action::DeleteVm { vm } => (
             format!("Delete VM {vm}?"),
-            "It is marked and goes through the guard, with the job that it may run.",
+            "It is marked and goes through the guard, with what runs in it.",
         ),
-        Action::RefillPool { model } => (
-            format!("Refill pool {model}?"),
+        Action::RefillPool { pool } => (
+            format!("Refill pool {pool}?"),
             "What is missing is made now, however often that failed before.",
         ),
-        Action::RecheckJob { job } => {
-            (format!("Look at job {job} now?"), "CDS is asked about it anew, and it is weighed.")
+        Action::Recheck { request } => {
+            (format!("Look at {request} now?"), "It is asked about anew, and weighed.")
         }
     }
 }
 
-/// The job that is opened or marked.
-pub(super) fn job_at_hand(opened: Option<&Opened>, marked: Option<String>) -> Option<String> {
+/// The request that is opened or marked.
+pub(super) fn request_at_hand(
+    opened: Option<&Opened>,
+    marked: Option<RequestId>,
+) -> Option<RequestId> {
     match opened {
-        Some(Opened::Job(job)) => Some(job.clone()),
+        Some(Opened::Request(request)) => Some(request.clone()),
         Some(Opened::Vm(_) | Opened::Decision(_)) => None,
         None => marked,
     }
 }
 
-/// The VM that is opened or marked; of a job that is opened, its VM.
+/// The VM that is opened or marked; of a request that is opened, its VM.
 pub(super) fn vm_at_hand(
     opened: Option<&Opened>,
     look: &Look,
@@ -89,8 +93,8 @@ pub(super) fn vm_at_hand(
 ) -> Option<String> {
     match opened {
         Some(Opened::Vm(vm)) => Some(vm.clone()),
-        Some(Opened::Job(id)) => {
-            look.jobs.iter().find(|job| job.id == *id).and_then(|job| job.vm.clone())
+        Some(Opened::Request(id)) => {
+            look.requests.iter().find(|it| it.id == *id).and_then(|it| it.vm.clone())
         }
         Some(Opened::Decision(_)) => None,
         None => marked,

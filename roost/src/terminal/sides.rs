@@ -1,8 +1,8 @@
 //! What there is: pools, capacity, addresses, and how the vCenter is seen.
 
 use ratatui::text::{Line, Span};
-use roost_console::views::{
-    AddressesView, GaugeView, LimitView, LinkView, Overview, PoolView, SteeringView,
+use roost_views::{
+    AddressesView, GaugeView, LimitView, LinkView, Overview, PoolView, SteeringView, Unit,
 };
 
 use super::Mood;
@@ -11,7 +11,7 @@ use super::draw::heading;
 use super::paint::Paint;
 use super::words::shortened;
 
-const NAME: usize = 10;
+const NAME: usize = 11;
 const NUMBERS: usize = 12;
 
 pub(super) fn lines(
@@ -23,11 +23,7 @@ pub(super) fn lines(
     let mut lines = vec![heading("pools", width, paint)];
     lines.extend(overview.pools.iter().map(|view| pool(view, width, paint)));
     lines.push(heading("capacity", width, paint));
-    let capacity = &overview.capacity;
-    lines.push(gauge("workers", capacity.workers, 1, width, paint));
-    lines.push(gauge("starting", capacity.pending, 1, width, paint));
-    lines.push(gauge("vCPUs", capacity.cpus, 1, width, paint));
-    lines.push(gauge("memory GB", capacity.memory_mb, 1024, width, paint));
+    lines.extend(overview.capacity.iter().map(|view| gauge(view, width, paint)));
     lines.extend(overview.addresses.as_ref().map(|view| addresses(view, width, paint)));
     lines.push(link(&overview.link, width, paint));
     lines.push(deletions(overview, steering, width, paint));
@@ -49,16 +45,21 @@ fn pool(view: &PoolView, width: usize, paint: Paint) -> Line<'static> {
             Part { amount: view.coming, sign: '▒', mood: Mood::Busy },
         ],
     };
-    let name = view.template.as_deref().unwrap_or(&view.model);
-    let name = match &view.flavor {
-        Some(flavor) => format!("{name}/{flavor}"),
+    let name = view.template.as_deref().unwrap_or(&view.name);
+    let name = match &view.size {
+        Some(size) => format!("{name}/{size}"),
         None => name.to_owned(),
     };
     let coming = if view.coming > 0 { format!("+{}", view.coming) } else { String::new() };
     row(&name, &bar, &format!("{}{coming} of {}", view.ready, view.wanted), width, paint)
 }
 
-fn gauge(name: &str, view: GaugeView, unit: u64, width: usize, paint: Paint) -> Line<'static> {
+fn gauge(view: &GaugeView, width: usize, paint: Paint) -> Line<'static> {
+    // Large numbers in few columns; the name says of what.
+    let (name, unit) = match view.unit {
+        Unit::Mebibytes => (format!("{} GiB", view.brief), 1_024),
+        Unit::Pieces | Unit::Megahertz => (view.brief.clone(), 1),
+    };
     let (used, reserved) = (view.used / unit, view.reserved.div_ceil(unit));
     let plus = if reserved > 0 { format!("+{reserved}") } else { String::new() };
     let (numbers, whole) = match view.limit {
@@ -78,7 +79,7 @@ fn gauge(name: &str, view: GaugeView, unit: u64, width: usize, paint: Paint) -> 
             Part { amount: view.reserved, sign: '▒', mood: Mood::Busy },
         ],
     };
-    row(name, &bar, &numbers, width, paint)
+    row(&name, &bar, &numbers, width, paint)
 }
 
 fn addresses(view: &AddressesView, width: usize, paint: Paint) -> Line<'static> {

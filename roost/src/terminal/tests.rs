@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use roost_console::views::{
-    AddressesView, CapacityView, DecisionView, DeletionsView, GateView, GaugeView, JobDetail,
-    JobState, JobView, LaneView, LimitView, LinkView, Overview, PoolView, Protocol, QueueView,
-    SteeringView, StepView, SubjectKind, VmDetail, VmKind, VmView,
+use roost_views::{
+    AddressesView, DecisionView, DeletionsView, DoorView, Ended, Facts, GateView, GaugeView,
+    Gauges, LaneView, LimitView, LinkView, Overview, Part, PoolView, Power, QueueView,
+    RequestDetail, RequestId, RequestState, RequestView, SteeringView, StepView, SubjectKind, Unit,
+    Verdict, VmDetail, VmKind, VmPhase, VmView,
 };
 
 use super::draw::draw;
@@ -18,10 +19,23 @@ fn at(secs: i64) -> Timestamp {
     Timestamp::from_second(1_767_261_600 + secs).unwrap()
 }
 
+fn part(phase: &str) -> Part {
+    match phase {
+        "claiming" => Part::Claiming,
+        "cloning" => Part::Making,
+        "launching" => Part::Launching,
+        "registering" => Part::Joining,
+        "working" => Part::Working,
+        "destroying" => Part::Leaving,
+        _ => Part::Starting,
+    }
+}
+
 fn lane(phase: &str, words: &str, names: &[&str]) -> LaneView {
     LaneView {
         phase: phase.into(),
         words: words.into(),
+        part: part(phase),
         count: names.len() as u64,
         names: names.iter().map(ToString::to_string).collect(),
     }
@@ -29,9 +43,11 @@ fn lane(phase: &str, words: &str, names: &[&str]) -> LaneView {
 
 fn pool(template: &str, wanted: u64, ready: u64, coming: u64) -> PoolView {
     PoolView {
-        model: template.into(),
+        door: "bakery".into(),
+        name: template.into(),
         template: Some(template.into()),
-        flavor: None,
+        size: None,
+        facts: Facts::default(),
         wanted,
         ready,
         coming,
@@ -45,17 +61,18 @@ fn decision(
     seq: u64,
     kind: SubjectKind,
     subject: &str,
-    verdict: &str,
+    verdict: Verdict,
     reason: &str,
 ) -> DecisionView {
     let since = at(700 + i64::try_from(seq).unwrap());
     DecisionView {
         seq,
         at: since,
+        door: "bakery".into(),
         subject_kind: kind,
         subject: subject.into(),
         subject_name: None,
-        verdict: verdict.into(),
+        verdict,
         reason: reason.into(),
         bound_by: None,
         gates: vec![],
@@ -68,19 +85,22 @@ fn decision(
 
 const JOB: &str = "6f1c7a52-0c7e-4d7e-9a51-3f4f6f1b2c3d";
 
-fn job(id: &str, state: JobState, vm: Option<&str>) -> JobView {
-    JobView {
-        id: id.into(),
-        protocol: Protocol::V2,
+fn of_job() -> SubjectKind {
+    SubjectKind::Request("job".into())
+}
+
+fn job(id: &str, state: RequestState, vm: Option<&str>) -> RequestView {
+    RequestView {
+        id: RequestId::new("bakery", id),
+        noun: "job".into(),
         project: Some("DEMO".into()),
-        workflow: None,
+        facts: Facts::default(),
         state,
         queued: Some(at(600)),
         waited_secs: Some(151),
-        model: Some("DEMO/github/roost/models/debian12".into()),
-        flavor: Some("large".into()),
+        wants: Some("debian12/large".into()),
         vm: vm.map(Into::into),
-        verdict: Some(decision(9, SubjectKind::Job, id, "deferred", "vCPUs: 38 + 8 of 40")),
+        verdict: Some(decision(9, of_job(), id, Verdict::Deferred, "vCPUs: 38 + 8 of 40")),
     }
 }
 
@@ -88,20 +108,23 @@ fn vm(id: &str, name: &str, kind: VmKind, job: Option<&str>) -> VmView {
     VmView {
         id: id.into(),
         name: name.into(),
+        door: "bakery".into(),
         kind,
-        power: "on".into(),
-        phase: Some("booting".into()),
-        phase_since: Some(at(740)),
-        job: job.map(Into::into),
-        model: Some("debian12".into()),
+        power: Power::On,
+        phase: Some(VmPhase {
+            words: "booting".into(),
+            label: "booting".into(),
+            part: Part::Starting,
+            since: Some(at(740)),
+        }),
+        request: job.map(|job| RequestId::new("bakery", job)),
         template: Some("debian12".into()),
-        flavor: Some("large".into()),
+        facts: Facts::default(),
         cpus: Some(8),
         memory_mb: Some(16_384),
         address: Some("10.0.0.17".into()),
         created: Some(at(730)),
         started: None,
-        worker_status: None,
         fate: Some("kept: its worker starts".into()),
     }
 }
@@ -110,9 +133,9 @@ fn vm(id: &str, name: &str, kind: VmKind, job: Option<&str>) -> VmView {
 pub(super) fn look() -> Look {
     Look {
         picture: picture(),
-        jobs: vec![
-            job(JOB, JobState::Waiting, None),
-            job("17", JobState::Running, Some("keen-bohr")),
+        requests: vec![
+            job(JOB, RequestState::Waiting, None),
+            job("17", RequestState::Running, Some("keen-bohr")),
         ],
         vms: vec![
             vm("vm-1", "keen-bohr", VmKind::Worker, Some("17")),
@@ -124,18 +147,27 @@ pub(super) fn look() -> Look {
 }
 
 fn picture() -> Picture {
-    let gauge = |used, reserved, limit| GaugeView { used, reserved, limit: LimitView::At(limit) };
+    let mut capacity = Gauges::default();
+    for (brief, unit, used, reserved, limit) in [
+        ("workers", Unit::Pieces, 11, 0, 14),
+        ("starting", Unit::Pieces, 3, 1, 10),
+        ("vCPUs", Unit::Pieces, 30, 8, 40),
+        ("memory", Unit::Mebibytes, 61_440, 16_384, 81_920),
+    ] {
+        let (words, limit) = (brief.to_owned(), LimitView::At(limit));
+        capacity.add(brief, GaugeView { words, brief: brief.into(), unit, used, reserved, limit });
+    }
     let job = JOB;
     let mut decisions: Vec<_> = (1..30)
-        .map(|seq| decision(seq, SubjectKind::Job, job, "deferred", "vCPUs: 38 + 8 of 40"))
+        .map(|seq| decision(seq, of_job(), job, Verdict::Deferred, "vCPUs: 38 + 8 of 40"))
         .collect();
     let gigantic = "flavor \"gigantic\" is not known: there are small, medium, large";
     let finished = "its worker has finished: powered off and not known to CDS";
     decisions.extend([
-        decision(30, SubjectKind::Job, job, "spawned", "worker keen-bohr runs in a spare"),
-        decision(31, SubjectKind::Job, "17", "refused", gigantic),
-        decision(32, SubjectKind::Pool, "debian12", "deferred", "vCPUs: 38 + 2 of 40"),
-        decision(33, SubjectKind::Vm, "vm-412", "deleted", finished),
+        decision(30, of_job(), job, Verdict::Spawned, "worker keen-bohr runs in a spare"),
+        decision(31, of_job(), "17", Verdict::Refused, gigantic),
+        decision(32, SubjectKind::Pool, "debian12", Verdict::Deferred, "vCPUs: 38 + 2 of 40"),
+        decision(33, SubjectKind::Vm, "vm-412", Verdict::Deleted, finished),
     ]);
     let count = |name, number, mood| Count { name, number, mood };
     Picture {
@@ -161,9 +193,10 @@ fn picture() -> Picture {
             now: at(751),
             started: at(0),
             ready: true,
+            observes_only: false,
             what_binds: Some("vCPUs: 38 taken, 8 needed, limit 40".into()),
-            queue: QueueView { waiting: 5, oldest_waiting_secs: Some(45), starting: 3 },
-            workers: vec![
+            queue: QueueView { waiting: 5, oldest_waiting_secs: Some(45), starting: 3, refused: 2 },
+            lanes: vec![
                 lane("claiming", "claiming a spare", &[]),
                 lane("cloning", "cloning", &["calm-curie"]),
                 lane("powering-on", "powering on", &[]),
@@ -187,13 +220,7 @@ fn picture() -> Picture {
                 lane("destroying", "destroying", &["done-wirth"]),
             ],
             pools: vec![pool("debian12", 5, 3, 1), pool("ubuntu24", 2, 2, 0)],
-            capacity: CapacityView {
-                workers: gauge(11, 0, 14),
-                pending: gauge(3, 1, 10),
-                registering: gauge(0, 0, 2),
-                cpus: gauge(30, 8, 40),
-                memory_mb: gauge(61_440, 16_384, 81_920),
-            },
+            capacity,
             addresses: Some(AddressesView {
                 total: 24,
                 free: 8,
@@ -213,6 +240,18 @@ fn picture() -> Picture {
                 calls: None,
             },
             recent: vec![],
+            doors: vec![DoorView {
+                name: "bakery".into(),
+                title: "roost-demo".into(),
+                noun: "job".into(),
+                nouns: "jobs".into(),
+                about: String::new(),
+                ready: true,
+                queue: QueueView::default(),
+                what_binds: None,
+                oldest: None,
+                tiles: vec![],
+            }],
         },
         steering: SteeringView::default(),
         decisions,
@@ -258,7 +297,7 @@ fn all_of_it_fits_80_by_24() {
         "ubuntu24",
         "workers",
         "vCPUs",
-        "memory GB",
+        "memory GiB",
         "addresses",
         "338 VMs seen",
         "[3 decisions]",
@@ -297,9 +336,9 @@ fn trouble_is_said_where_it_is_looked_for() {
 fn no_screen_is_too_small_and_nothing_at_all_is_a_picture() {
     let mut empty = picture();
     empty.overview = Overview {
-        workers: vec![],
+        lanes: vec![],
         pools: vec![],
-        capacity: CapacityView::default(),
+        capacity: Gauges::default(),
         addresses: None,
         what_binds: None,
         queue: QueueView::default(),
@@ -335,40 +374,46 @@ fn explained() -> Look {
         have: Some(38),
         limit: Some(LimitView::At(40)),
         note: None,
+        words: None,
     };
     let step = |words: &str, began, took_ms: Option<u64>| StepView {
         phase: words.replace(' ', "-"),
         words: words.into(),
+        part: part(words),
         began: at(began),
         took_ms,
         deadline_ms: 180_000,
-        ended: took_ms.map(|_| "done".into()),
+        ended: took_ms.map(|_| Ended::Done),
     };
-    let decided = decision(9, SubjectKind::Job, "17", "spawned", "cloned from debian12");
-    let deferred = decision(8, SubjectKind::Job, "17", "deferred", "vCPUs: 38 + 8 of 40");
+    let decided = decision(9, of_job(), "17", Verdict::Spawned, "cloned from debian12");
+    let deferred = decision(8, of_job(), "17", Verdict::Deferred, "vCPUs: 38 + 8 of 40");
     let detail = VmDetail {
         vm: vm("vm-1", "keen-bohr", VmKind::Worker, Some("17")),
         annotation: None,
         timeline: vec![step("cloning", 700, Some(20_000)), step("booting", 720, None)],
         decisions: vec![],
     };
-    let detail = JobDetail {
-        job: job("17", JobState::Running, Some("keen-bohr")),
+    let detail = RequestDetail {
+        request: job("17", RequestState::Running, Some("keen-bohr")),
         decisions: vec![DecisionView { gates: vec![gate], ..deferred }, decided],
         vm: Some(detail),
     };
-    Look { detail: Some(Detail::Job(Box::new(detail))), ..look() }
+    Look { detail: Some(Detail::Request(Box::new(detail))), ..look() }
 }
 
 #[test]
 fn a_job_opens_with_its_gates_and_its_waterfall() {
     let screen = after("1jj\n", &explained(), 80, 24);
-    for part in ["job 17", "A worker was started", "cpus", "cloning", "####", "booting", "Esc"] {
+    for part in ["Job 17", "A VM was started", "cpus", "cloning", "####", "booting", "Esc"] {
         assert!(screen.contains(part), "{part} is missing in\n{screen}");
     }
     insta::assert_snapshot!(screen);
     let scrolled = after("1jj\njjj", &explained(), 80, 14);
-    let mut view = View { opened: vec![Opened::Job("17".into())], scroll: 999, ..View::default() };
+    let mut view = View {
+        opened: vec![Opened::Request(RequestId::new("bakery", "17"))],
+        scroll: 999,
+        ..View::default()
+    };
     let end = shown(&explained(), &mut view, 80, 14);
     assert!(end.contains("booting") && !end.contains("below"), "{end}\n{scrolled}");
 }
@@ -414,17 +459,17 @@ const HOSTILE: [&str; 6] = [
 fn hostile_names_cannot_break_the_screen() {
     let mut look = explained();
     for (number, name) in HOSTILE.iter().enumerate() {
-        look.jobs.push(JobView {
-            model: Some((*name).into()),
-            ..job(name, JobState::Waiting, Some(name))
+        look.requests.push(RequestView {
+            wants: Some((*name).into()),
+            ..job(name, RequestState::Waiting, Some(name))
         });
         look.vms.push(VmView {
             fate: Some((*name).into()),
             ..vm(name, name, VmKind::Leaving, Some(name))
         });
         let seq = 100 + number as u64;
-        look.picture.decisions.push(decision(seq, SubjectKind::Vm, name, name, name));
-        look.picture.overview.workers.push(lane(name, name, &HOSTILE));
+        look.picture.decisions.push(decision(seq, SubjectKind::Vm, name, Verdict::Kept, name));
+        look.picture.overview.lanes.push(lane(name, name, &HOSTILE));
         look.picture.overview.pools.push(pool(name, 3, 1, 1));
     }
     let all = HOSTILE.concat();

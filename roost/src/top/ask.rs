@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_console::views::{DecisionView, JobDetail, VmDetail};
 use roost_supervise::Chain;
+use roost_views::{DecisionView, RequestDetail, VmDetail};
 use tokio::time::sleep;
 
 use super::known::{Facts, Known, Lists};
@@ -25,7 +25,7 @@ pub(super) async fn decisions(client: &Client) -> Result<Vec<DecisionView>, AskE
 async fn lists(client: &Client) -> Result<Lists, AskError> {
     Ok(Lists {
         steering: client.read(&["steering"], &[]).await?,
-        jobs: client.read(&["jobs"], &[]).await?,
+        requests: client.read(&["requests"], &[]).await?,
         vms: client.read(&["vms"], &[]).await?,
     })
 }
@@ -53,9 +53,10 @@ pub(super) async fn keep_asking(client: Client, known: Arc<Known>) {
 
 async fn detail(client: &Client, opened: &Opened) -> Option<Detail> {
     let found = match opened {
-        Opened::Job(id) => {
-            let job = client.read::<JobDetail>(&["jobs", id], &[]).await;
-            job.map(|job| Detail::Job(Box::new(job)))
+        Opened::Request(id) => {
+            let path = ["requests", &id.door, &id.id];
+            let request = client.read::<RequestDetail>(&path, &[]).await;
+            request.map(|request| Detail::Request(Box::new(request)))
         }
         Opened::Vm(name) => {
             let vm = client.read::<VmDetail>(&["vms", name], &[]).await;

@@ -2,7 +2,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use roost_console::views::{DecisionView, JobView, Overview, SteeringView, VmView};
+use roost_views::{DecisionView, Overview, RequestView, SteeringView, VmView};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     /// When it came, on our own clock.
     came: Instant,
     pub(super) steering: SteeringView,
-    pub(super) jobs: Vec<JobView>,
+    pub(super) requests: Vec<RequestView>,
     pub(super) vms: Vec<VmView>,
     pub(super) decisions: Vec<DecisionView>,
     pub(super) opened: Option<Opened>,
@@ -38,7 +38,7 @@ pub(super) struct Facts {
 #[derive(Debug)]
 pub(super) struct Lists {
     pub(super) steering: SteeringView,
-    pub(super) jobs: Vec<JobView>,
+    pub(super) requests: Vec<RequestView>,
     pub(super) vms: Vec<VmView>,
 }
 
@@ -55,12 +55,12 @@ impl Known {
 
 impl Facts {
     pub(super) fn new(overview: Overview, lists: Lists, decisions: Vec<DecisionView>) -> Self {
-        let Lists { steering, jobs, vms } = lists;
+        let Lists { steering, requests, vms } = lists;
         Self {
             overview,
             came: Instant::now(),
             steering,
-            jobs,
+            requests,
             vms,
             decisions,
             opened: None,
@@ -79,7 +79,7 @@ impl Facts {
 
     /// The service has told its lists.
     pub(super) fn told(&mut self, lists: Lists) {
-        Lists { steering: self.steering, jobs: self.jobs, vms: self.vms } = lists;
+        Lists { steering: self.steering, requests: self.requests, vms: self.vms } = lists;
         // An answer that did not come is forgotten with the next one, unless events do not come either.
         if self.is_heard {
             self.lost = None;
@@ -135,7 +135,7 @@ fn later(now: Timestamp, passed: Duration) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use roost_console::views::{CapacityView, DeletionsView, LinkView, QueueView, SubjectKind};
+    use roost_views::{DeletionsView, Gauges, LinkView, QueueView, SubjectKind, Verdict};
     use tokio::time::advance;
 
     use super::*;
@@ -147,20 +147,23 @@ mod tests {
             now: Timestamp::from_second(secs).unwrap(),
             started: Timestamp::UNIX_EPOCH,
             ready: true,
+            observes_only: false,
             what_binds: None,
-            queue: QueueView { waiting: 1, oldest_waiting_secs: Some(5), starting: 0 },
-            workers: Vec::new(),
+            queue: QueueView { waiting: 1, oldest_waiting_secs: Some(5), ..QueueView::default() },
+            lanes: Vec::new(),
             pools: Vec::new(),
-            capacity: CapacityView::default(),
+            capacity: Gauges::default(),
             addresses: None,
             deletions: DeletionsView::default(),
             link: LinkView::default(),
             recent: Vec::new(),
+            doors: Vec::new(),
         }
     }
 
     fn facts() -> Facts {
-        let lists = Lists { steering: SteeringView::default(), jobs: Vec::new(), vms: Vec::new() };
+        let lists =
+            Lists { steering: SteeringView::default(), requests: Vec::new(), vms: Vec::new() };
         Facts::new(overview(100), lists, Vec::new())
     }
 
@@ -186,7 +189,7 @@ mod tests {
     async fn one_answer_that_did_not_come_is_forgotten_with_the_next_but_not_while_events_are_missing()
      {
         let lists =
-            || Lists { steering: SteeringView::default(), jobs: Vec::new(), vms: Vec::new() };
+            || Lists { steering: SteeringView::default(), requests: Vec::new(), vms: Vec::new() };
         let mut facts = facts();
         facts.heard(overview(100));
         facts.lost("timed out".into());
@@ -205,10 +208,11 @@ mod tests {
         let decision = |seq: u64, subject: &str| DecisionView {
             seq,
             at: Timestamp::UNIX_EPOCH,
-            subject_kind: SubjectKind::Job,
+            door: "bakery".into(),
+            subject_kind: SubjectKind::Request("job".into()),
             subject: subject.into(),
             subject_name: None,
-            verdict: "deferred".into(),
+            verdict: Verdict::Deferred,
             reason: String::new(),
             bound_by: None,
             gates: Vec::new(),

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_console::Action;
-use roost_console::views::Overview;
+use roost_door::Action;
 use roost_supervise::Chain;
+use roost_views::{Overview, Part};
 use tokio::runtime::Handle;
 
 use super::known::Known;
@@ -61,7 +61,7 @@ impl Origin for Remote {
                 hint: "q ends it".to_owned(),
                 lost: facts.loss(),
             },
-            jobs: facts.jobs.clone(),
+            requests: facts.requests.clone(),
             vms: facts.vms.clone(),
             said: facts.said.take(),
         }
@@ -85,7 +85,7 @@ impl Origin for Remote {
 }
 
 fn counts(overview: &Overview) -> Vec<Count> {
-    let working = overview.workers.iter().filter(|lane| lane.phase == "working");
+    let working = overview.lanes.iter().filter(|lane| lane.part == Part::Working);
     let count = |name, number, mood| Count { name, number, mood };
     vec![
         count("running", working.map(|lane| lane.count).sum(), Mood::Good),

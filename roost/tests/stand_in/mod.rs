@@ -1,14 +1,25 @@
 //! A service that shows what it was given, and does nothing.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use roost_console::views::{
-    CapacityView, DecisionQuery, DecisionView, DeletionsView, Health, JobDetail, JobState, JobView,
-    LaneView, LinkView, MonitoringView, Overview, PoolView, Protocol, QueueView, SubjectKind,
-    VersionView, VmDetail, VmKind, VmView,
+use roost_clock::Clock;
+use roost_console::{Console, Settings};
+use roost_door::{Core, CoreView, DoorWords, Feed, FrontDoor, House, Summary};
+use roost_views::{
+    CheckView, DecisionQuery, DecisionView, DeletionsView, Facts, Gauges, LaneView, LinkView,
+    Overview, Part, PoolView, Power, QueueView, RequestDetail, RequestId, RequestState,
+    RequestView, SubjectKind, Verdict, VmDetail, VmKind, VmPhase, VmView,
 };
-use roost_console::{Feed, Source, Subscription};
-use serde_json::Value;
+use tokio::net::TcpListener;
+
+pub(crate) const WORDS: DoorWords = DoorWords {
+    name: "bakery",
+    noun: "job",
+    nouns: "jobs",
+    about: "Each job gets a VM of its own.",
+};
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
 
@@ -16,12 +27,40 @@ pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
 #[derive(Debug)]
 pub(crate) struct StandIn {
     pub(crate) overview: Overview,
-    pub(crate) jobs: Vec<JobView>,
+    pub(crate) jobs: Vec<RequestView>,
     pub(crate) vms: Vec<VmView>,
     pub(crate) decisions: Vec<DecisionView>,
     /// What each VM says of itself.
     annotation: Option<String>,
-    feed: Feed,
+}
+
+/// Shows it until `closing` ends.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    shown: Arc<StandIn>,
+    settings: Settings,
+    closing: impl Future<Output = ()>,
+) {
+    let house = House {
+        name: shown.overview.service.clone(),
+        version: "0.1.0".into(),
+        clock: Arc::new(Still(shown.overview.now)),
+        started: shown.overview.started,
+        observes_only: false,
+        doors: vec![Arc::clone(&shown) as Arc<dyn FrontDoor>],
+        core: Some(shown),
+        feed: Feed::default(),
+    };
+    Console { house: Arc::new(house), settings }.serve(listener, closing).await;
+}
+
+#[derive(Debug)]
+struct Still(Timestamp);
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
 }
 
 impl StandIn {
@@ -33,18 +72,20 @@ impl StandIn {
             now: NOW,
             started: NOW,
             ready: true,
+            observes_only: false,
             what_binds: None,
             queue: QueueView::default(),
-            workers: Vec::new(),
+            lanes: Vec::new(),
             pools: Vec::new(),
-            capacity: CapacityView::default(),
+            capacity: Gauges::default(),
             addresses: None,
             deletions: DeletionsView::default(),
             link: LinkView::default(),
             recent: Vec::new(),
+            doors: Vec::new(),
         };
         let (jobs, vms, decisions) = (Vec::new(), Vec::new(), Vec::new());
-        Self { overview, jobs, vms, decisions, annotation: None, feed: Feed::default() }
+        Self { overview, jobs, vms, decisions, annotation: None }
     }
 
     /// Everything is called by these names, which nobody should give to anything.
@@ -56,17 +97,21 @@ impl StandIn {
         shown.annotation = Some(names.join("\n"));
         let overview = &mut shown.overview;
         overview.what_binds = Some(names.concat());
-        overview.queue = QueueView { waiting: 6, oldest_waiting_secs: Some(61), starting: 0 };
-        overview.workers = vec![LaneView {
+        overview.queue =
+            QueueView { waiting: 6, oldest_waiting_secs: Some(61), ..QueueView::default() };
+        overview.lanes = vec![LaneView {
             phase: "booting".into(),
             words: names[0].into(),
+            part: Part::Starting,
             count: names.len() as u64,
             names: names.iter().map(ToString::to_string).collect(),
         }];
         overview.pools = vec![PoolView {
-            model: names[0].into(),
+            door: WORDS.name.into(),
+            name: names[0].into(),
             template: None,
-            flavor: Some(names[3].into()),
+            size: Some(names[3].into()),
+            facts: Facts::default().listed("flavor", "Flavor", Some(names[3])),
             wanted: 3,
             ready: 1,
             coming: 1,
@@ -85,49 +130,57 @@ fn vm(name: &str) -> VmView {
     VmView {
         id: name.into(),
         name: name.into(),
+        door: WORDS.name.into(),
         kind: VmKind::Worker,
-        power: "on".into(),
-        phase: some(),
-        phase_since: Some(NOW),
-        job: some(),
-        model: some(),
+        power: Power::On,
+        phase: Some(VmPhase {
+            words: name.into(),
+            label: "booting".into(),
+            part: Part::Starting,
+            since: Some(NOW),
+        }),
+        request: Some(WORDS.request(name)),
         template: some(),
-        flavor: some(),
         cpus: Some(8),
         memory_mb: Some(1_024),
         address: some(),
         created: Some(NOW),
         started: None,
-        worker_status: some(),
         fate: some(),
+        facts: facts(name),
     }
 }
 
-fn job(name: &str) -> JobView {
+fn facts(name: &str) -> Facts {
+    let model = Facts::default().listed("model", "Model", Some(name));
+    model.listed("flavor", "Flavor", Some(name)).with("worker_status", "CDS says", Some(name))
+}
+
+pub(crate) fn job(name: &str) -> RequestView {
     let some = || Some(name.to_owned());
-    JobView {
-        id: name.into(),
-        protocol: Protocol::V2,
+    RequestView {
+        id: WORDS.request(name),
+        noun: WORDS.noun.into(),
         project: some(),
-        workflow: some(),
-        state: JobState::Waiting,
+        state: RequestState::Waiting,
         queued: Some(NOW),
         waited_secs: Some(61),
-        model: some(),
-        flavor: some(),
         vm: some(),
+        wants: some(),
         verdict: Some(decision(1, name)),
+        facts: facts(name),
     }
 }
 
-fn decision(seq: u64, name: &str) -> DecisionView {
+pub(crate) fn decision(seq: u64, name: &str) -> DecisionView {
     DecisionView {
         seq,
         at: NOW,
+        door: WORDS.name.into(),
         subject_kind: SubjectKind::Vm,
         subject: name.into(),
         subject_name: Some(name.into()),
-        verdict: name.into(),
+        verdict: Verdict::Kept,
         reason: name.into(),
         bound_by: Some(name.into()),
         gates: Vec::new(),
@@ -138,46 +191,35 @@ fn decision(seq: u64, name: &str) -> DecisionView {
     }
 }
 
-impl Source for StandIn {
-    fn status(&self) -> MonitoringView {
-        MonitoringView { now: NOW, lines: Vec::new() }
+impl FrontDoor for StandIn {
+    fn words(&self) -> DoorWords {
+        WORDS
     }
 
-    fn version(&self) -> VersionView {
-        VersionView::default()
+    fn title(&self) -> String {
+        self.overview.service.clone()
     }
 
-    fn workers(&self) -> Value {
-        Value::Null
+    fn liveness(&self) -> Vec<CheckView> {
+        Vec::new()
     }
 
-    fn metrics(&self) -> String {
-        String::new()
+    fn readiness(&self) -> Vec<CheckView> {
+        Vec::new()
     }
 
-    fn metrics_described(&self) -> Value {
-        Value::Null
+    fn summary(&self) -> Summary {
+        let Overview { ready, queue, what_binds, lanes, capacity, .. } = self.overview.clone();
+        Summary { ready, queue, what_binds, lanes, gauges: capacity, ..Summary::default() }
     }
 
-    fn liveness(&self) -> Health {
-        Health::default()
-    }
-
-    fn readiness(&self) -> Health {
-        Health::default()
-    }
-
-    fn overview(&self) -> Overview {
-        self.overview.clone()
-    }
-
-    fn jobs(&self) -> Vec<JobView> {
+    fn requests(&self) -> Vec<RequestView> {
         self.jobs.clone()
     }
 
-    fn job(&self, id: &str) -> Option<JobDetail> {
-        let job = self.jobs.iter().find(|job| job.id == id)?.clone();
-        Some(JobDetail { job, decisions: self.decisions.clone(), vm: self.vm(id) })
+    fn request(&self, id: &str) -> Option<RequestDetail> {
+        let request = self.jobs.iter().find(|job| job.id.id == id)?.clone();
+        Some(RequestDetail { request, decisions: self.decisions.clone(), vm: self.vm(id) })
     }
 
     fn vms(&self) -> Vec<VmView> {
@@ -193,14 +235,27 @@ impl Source for StandIn {
     fn pools(&self) -> Vec<PoolView> {
         self.overview.pools.clone()
     }
+}
 
+impl Core for StandIn {
     fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
         let wanted = query.verdict.as_deref();
-        let is_wanted = |decided: &&DecisionView| wanted.is_none_or(|it| decided.verdict == it);
+        let is_wanted =
+            |decided: &&DecisionView| wanted.is_none_or(|it| decided.verdict.as_str() == it);
         self.decisions.iter().filter(is_wanted).cloned().collect()
     }
 
-    fn subscribe(&self) -> Subscription {
-        self.feed.subscribe()
+    fn overview(&self) -> CoreView {
+        CoreView {
+            link: self.overview.link.clone(),
+            addresses: self.overview.addresses.clone(),
+            deletions: self.overview.deletions.clone(),
+            gauges: Gauges::default(),
+        }
     }
+}
+
+/// For tests that need no more than its id.
+pub(crate) fn id(id: &str) -> RequestId {
+    WORDS.request(id)
 }

@@ -5,37 +5,35 @@ use roost_views::{
     Gauges, LinkDetail, LinkView, StepView,
 };
 
+/// A core in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CoreView {
+    pub link: LinkView,
+    /// Limits that all doors share.
+    pub gauges: Gauges,
+    /// `None` if addresses are not ours to give.
+    pub addresses: Option<AddressesView>,
+    pub deletions: DeletionsView,
+}
+
 /// What the doors of one vCenter share, as people see it. Cheap, as [`FrontDoor`](crate::FrontDoor): it reads memory and changes nothing.
 pub trait Core: Debug + Send + Sync + 'static {
     /// Oldest first.
     fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView>;
 
-    fn link(&self) -> LinkView;
+    /// In numbers, at one moment.
+    fn overview(&self) -> CoreView;
 
     fn link_detail(&self) -> LinkDetail {
-        LinkDetail { link: self.link(), ..LinkDetail::default() }
-    }
-
-    /// Limits that all doors share.
-    fn gauges(&self) -> Gauges {
-        Gauges::default()
-    }
-
-    /// `None` if addresses are not ours to give.
-    fn addresses(&self) -> Option<AddressesView> {
-        None
+        LinkDetail { link: self.overview().link, ..LinkDetail::default() }
     }
 
     /// Every address of the configured ranges, in their order.
-    fn address_map(&self) -> Vec<AddressView> {
+    fn addresses(&self) -> Vec<AddressView> {
         Vec::new()
     }
 
-    fn deletions(&self) -> DeletionsView {
-        DeletionsView::default()
-    }
-
-    fn deletions_detail(&self) -> DeletionsDetail {
+    fn deletions(&self) -> DeletionsDetail {
         DeletionsDetail::default()
     }
 

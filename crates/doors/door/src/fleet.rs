@@ -1,8 +1,8 @@
 //! What the core remembers, as people see it: conversions that all doors share.
 
 use roost_fleet::{
-    AddressCell, Basis, BasisRules, Beyond, Decided, Decision, Gate, Limit, NextLook, Phase, Step,
-    Subject, VmId,
+    AddressCell, Basis, BasisRules, Beyond, Decided, Decision, Gate, Limit, NextLook, Phase,
+    PhasePart, Step, Subject, VmId,
 };
 use roost_views::{
     AddressState, AddressView, BudgetView, DecisionView, Ended, GateView, LimitView, Part, Power,
@@ -18,15 +18,17 @@ pub fn decision(
     name: impl Fn(&VmId) -> Option<String>,
 ) -> DecisionView {
     let (subject_kind, subject, subject_name) = match &decided.subject {
-        Subject::Request(id) => (SubjectKind::Request(door.noun.to_owned()), id.to_string(), None),
-        Subject::Vm(id) => (SubjectKind::Vm, id.to_string(), name(id)),
-        Subject::Pool(pool) => (SubjectKind::Pool, pool.to_string(), None),
-        Subject::Service(name) => (SubjectKind::Service, name.to_string(), None),
+        Subject::Request(request) => {
+            (SubjectKind::Request(door.noun.to_owned()), request.id.to_string(), None)
+        }
+        Subject::Vm { id } => (SubjectKind::Vm, id.to_string(), name(id)),
+        Subject::Pool { id, .. } => (SubjectKind::Pool, id.to_string(), None),
+        Subject::Service { id, .. } => (SubjectKind::Service, id.to_string(), None),
     };
     DecisionView {
         seq: decided.seq,
         at: decided.at,
-        door: door.name.to_owned(),
+        door: decided.subject.door().map_or(door.name.to_owned(), |door| door.to_string()),
         subject_kind,
         subject,
         subject_name,
@@ -105,20 +107,14 @@ pub fn step(step: &Step) -> StepView {
 
 /// The part of a VM's life that a phase belongs to.
 pub fn part(phase: Phase) -> Part {
-    match phase {
-        Phase::Claiming => Part::Claiming,
-        Phase::Cloning | Phase::Creating | Phase::Uploading => Part::Making,
-        Phase::PoweringOn
-        | Phase::Booting
-        | Phase::WaitingForAddress
-        | Phase::Probing
-        | Phase::Preparing => Part::Starting,
-        Phase::Launching => Part::Launching,
-        Phase::Registering => Part::Joining,
-        Phase::Working => Part::Working,
-        Phase::ShuttingDown | Phase::PoweringOff | Phase::Templating | Phase::Destroying => {
-            Part::Leaving
-        }
+    match (phase.part(), phase.as_str()) {
+        (PhasePart::Making, "claiming") => Part::Claiming,
+        (PhasePart::Making, _) => Part::Making,
+        (PhasePart::Preparing, "launching") => Part::Launching,
+        (PhasePart::Preparing, "registering") => Part::Joining,
+        (PhasePart::Starting | PhasePart::Preparing, _) => Part::Starting,
+        (PhasePart::Working, _) => Part::Working,
+        (PhasePart::Ending, _) => Part::Leaving,
     }
 }
 

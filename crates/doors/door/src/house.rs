@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use roost_clock::Clock;
 use roost_views::{
     AddressView, DecisionQuery, DecisionView, DeletionsDetail, DoorView, Gauges, Health, LaneView,
-    LinkDetail, LinkView, Overview, PoolView, QueueView, RequestDetail, RequestId, RequestView,
-    Spawning, SteeringView, StepView, VmDetail, VmView,
+    LinkDetail, Overview, PoolView, QueueView, RequestDetail, RequestId, RequestView, Spawning,
+    SteeringView, StepView, VmDetail, VmView,
 };
 
 use crate::{Action, Answered, Core, Feed, FrontDoor, Order, Refused};
@@ -42,6 +42,14 @@ impl House {
         self.doors.iter().find(|door| door.words().nouns == nouns)
     }
 
+    /// What one request is called where nobody knows its door: the noun of the only door, if there is one.
+    pub fn noun(&self) -> &'static str {
+        match self.doors.as_slice() {
+            [door] => door.words().noun,
+            _ => "request",
+        }
+    }
+
     pub fn liveness(&self) -> Health {
         self.health(<dyn FrontDoor>::liveness)
     }
@@ -68,9 +76,9 @@ impl House {
     pub fn overview(&self) -> Overview {
         let summaries: Vec<_> = self.doors.iter().map(|door| (door, door.summary())).collect();
         let mut capacity = Gauges::default();
-        let shared = self.core.as_ref().map(|core| core.gauges()).unwrap_or_default();
+        let core = self.core.as_ref().map(|core| core.overview()).unwrap_or_default();
         let own = summaries.iter().flat_map(|(_, summary)| summary.gauges.0.clone());
-        own.chain(shared.0).for_each(|(name, gauge)| capacity.add(name, gauge));
+        own.chain(core.gauges.0).for_each(|(name, gauge)| capacity.add(name, gauge));
         let longest = summaries.iter().max_by_key(|(_, it)| it.queue.oldest_waiting_secs);
         let recent = DecisionQuery { limit: Some(Overview::RECENT), ..DecisionQuery::default() };
         Overview {
@@ -85,9 +93,9 @@ impl House {
             lanes: lanes(summaries.iter().flat_map(|(_, summary)| &summary.lanes)),
             pools: self.pools(),
             capacity,
-            addresses: self.core.as_ref().and_then(|core| core.addresses()),
-            deletions: self.core.as_ref().map(|core| core.deletions()).unwrap_or_default(),
-            link: self.core.as_ref().map_or_else(LinkView::default, |core| core.link()),
+            addresses: core.addresses,
+            deletions: core.deletions,
+            link: core.link,
             recent: self.decisions(&recent).into_iter().map(DecisionView::brief).collect(),
             doors: summaries
                 .into_iter()
@@ -138,11 +146,11 @@ impl House {
     }
 
     pub fn addresses(&self) -> Vec<AddressView> {
-        self.core.as_ref().map(|core| core.address_map()).unwrap_or_default()
+        self.core.as_ref().map(|core| core.addresses()).unwrap_or_default()
     }
 
     pub fn deletions(&self) -> DeletionsDetail {
-        self.core.as_ref().map(|core| core.deletions_detail()).unwrap_or_default()
+        self.core.as_ref().map(|core| core.deletions()).unwrap_or_default()
     }
 
     pub fn link(&self) -> LinkDetail {

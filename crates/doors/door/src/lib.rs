@@ -7,7 +7,7 @@ mod front_door;
 mod house;
 mod steer;
 
-pub use self::core::Core;
+pub use self::core::{Core, CoreView};
 pub use feed::{Feed, Subscription};
 pub use front_door::{Answered, DoorWords, FrontDoor, Route, Summary};
 pub use house::House;

@@ -7,6 +7,7 @@ pub mod cold;
 pub mod config;
 pub mod door;
 pub mod flavor;
+mod front_door;
 pub mod job;
 pub mod messages;
 pub mod metrics;
@@ -22,3 +23,5 @@ pub mod run;
 pub mod spares;
 pub mod status;
 mod time;
+
+pub use front_door::{Build, HatcheryDoor, WORDS};

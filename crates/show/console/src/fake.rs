@@ -1,38 +1,43 @@
 //! A service that shows what a test tells it to.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use axum::Json;
+use axum::routing::get;
 use jiff::Timestamp;
-use serde_json::{Value, json};
-
-use crate::views::{
-    AddressState, AddressView, BudgetView, CandidateView, CapacityView, CheckView, DecisionQuery,
-    DecisionView, DeletionsDetail, DeletionsView, FaultView, FreezeView, GateView, Health,
-    JobDetail, JobState, JobView, LevelView, LimitView, LinkDetail, LinkMinute, LinkView,
-    MethodView, MonitoringLineView, MonitoringView, Overview, PoolView, Protocol, QueueView,
-    SubjectKind, VersionView, VmDetail, VmKind, VmView,
+use roost_clock::Clock;
+use roost_door::{
+    Acting, Action, Answered, Core, CoreView, DoorWords, Feed, FrontDoor, House, Order, Refused,
+    Route, Steer, Summary,
 };
-use crate::{Acting, Action, Answered, Feed, Order, Refused, Source, Steer, Subscription};
+use roost_views::{
+    AddressState, AddressView, BudgetView, CandidateView, CheckView, DecisionQuery, DecisionView,
+    DeletionsDetail, DeletionsView, Facts, FaultView, FreezeView, GateView, Gauges, LimitView,
+    LinkDetail, LinkMinute, LinkView, MethodView, Overview, PoolView, Power, QueueView,
+    RequestDetail, RequestId, RequestState, RequestView, SubjectKind, Verdict, VmDetail, VmKind,
+    VmView,
+};
+use serde_json::{Value, json};
 
 #[derive(Debug)]
 pub(crate) struct Fake {
     feed: Feed,
-    shown: Mutex<Shown>,
+    shown: Arc<Mutex<Shown>>,
+    pub(crate) steer: Arc<FakeSteer>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) overview: Overview,
-    pub(crate) level: LevelView,
     pub(crate) ready: bool,
     pub(crate) decisions: Vec<DecisionView>,
     pub(crate) asked: Vec<DecisionQuery>,
     pub(crate) answered: Vec<Answered>,
     /// More VMs than the one that is always there.
     pub(crate) vms: Vec<VmView>,
-    pub(crate) jobs: Vec<JobView>,
+    pub(crate) jobs: Vec<RequestView>,
     /// Those that come before the one that is always there.
-    pub(crate) first_jobs: Vec<JobView>,
+    pub(crate) first_jobs: Vec<RequestView>,
 }
 
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_780_272_000, 0);
@@ -41,7 +46,6 @@ impl Default for Fake {
     fn default() -> Self {
         let shown = Shown {
             overview: overview(),
-            level: LevelView::Ok,
             ready: true,
             decisions: Vec::new(),
             asked: Vec::new(),
@@ -50,13 +54,29 @@ impl Default for Fake {
             jobs: Vec::new(),
             first_jobs: Vec::new(),
         };
-        Self { feed: Feed::default(), shown: Mutex::new(shown) }
+        let shown = Arc::new(Mutex::new(shown));
+        Self { feed: Feed::default(), shown, steer: Arc::default() }
     }
 }
 
 impl Fake {
     pub(crate) fn shown(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock().unwrap()
+    }
+
+    /// A house with one door, which shows what the test says.
+    pub(crate) fn house(&self) -> House {
+        let shared = || Arc::new(Shared(Arc::clone(&self.shown), Arc::clone(&self.steer)));
+        House {
+            name: self.shown().overview.service.clone(),
+            version: "0.1.0".into(),
+            clock: Arc::new(Still),
+            started: NOW,
+            observes_only: false,
+            doors: vec![shared()],
+            core: Some(shared()),
+            feed: self.feed.clone(),
+        }
     }
 
     pub(crate) fn changes(&self, change: impl FnOnce(&mut Overview)) {
@@ -96,58 +116,72 @@ impl Steer for FakeSteer {
     }
 }
 
-impl Source for Fake {
-    fn status(&self) -> MonitoringView {
-        let line = MonitoringLineView {
-            status: self.shown().level,
-            component: "Workers".into(),
-            value: "3/10".into(),
-            service_type: "hatchery".into(),
-            service: "nest".into(),
-            hostname: "h1".into(),
-            ..MonitoringLineView::default()
-        };
-        MonitoringView { now: NOW, lines: vec![line] }
+/// The clock of a test that is about something else.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+}
+
+/// The door and the core at once.
+#[derive(Debug)]
+struct Shared(Arc<Mutex<Shown>>, Arc<FakeSteer>);
+
+impl Shared {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap()
+    }
+}
+
+pub(crate) const WORDS: DoorWords = DoorWords {
+    name: "bakery",
+    noun: "job",
+    nouns: "jobs",
+    about: "Each job gets a VM of its own.",
+};
+
+impl FrontDoor for Shared {
+    fn words(&self) -> DoorWords {
+        WORDS
     }
 
-    fn version(&self) -> VersionView {
-        VersionView { version: "0.1.0".into(), os: "linux".into(), ..VersionView::default() }
+    fn title(&self) -> String {
+        "nest".into()
     }
 
-    fn workers(&self) -> Value {
-        json!([{"name": "w-1", "status": "Building"}])
+    fn liveness(&self) -> Vec<CheckView> {
+        Vec::new()
     }
 
-    fn metrics(&self) -> String {
-        "cds_hatchery_jobs_count 3\n".into()
+    fn readiness(&self) -> Vec<CheckView> {
+        vec![CheckView::new("inventory", self.shown().ready, "12 VMs")]
     }
 
-    fn metrics_described(&self) -> Value {
-        json!([{"name": "cds/hatchery/jobs_count"}])
+    fn summary(&self) -> Summary {
+        let overview = &self.shown().overview;
+        Summary {
+            ready: overview.ready,
+            queue: overview.queue,
+            what_binds: overview.what_binds.clone(),
+            oldest: None,
+            tiles: Vec::new(),
+            lanes: overview.lanes.clone(),
+            gauges: overview.capacity.clone(),
+        }
     }
 
-    fn liveness(&self) -> Health {
-        Health::default()
-    }
-
-    fn readiness(&self) -> Health {
-        let ok = self.shown().ready;
-        Health { checks: vec![CheckView { name: "inventory".into(), ok, words: "12 VMs".into() }] }
-    }
-
-    fn overview(&self) -> Overview {
-        self.shown().overview.clone()
-    }
-
-    fn jobs(&self) -> Vec<JobView> {
+    fn requests(&self) -> Vec<RequestView> {
         let Shown { first_jobs, jobs, .. } = &*self.shown();
         let all = first_jobs.iter().cloned().chain([job("42")]).chain(jobs.iter().cloned());
         all.collect()
     }
 
-    fn job(&self, id: &str) -> Option<JobDetail> {
-        ["42", "a/b c"].contains(&id).then(|| JobDetail {
-            job: job(id),
+    fn request(&self, id: &str) -> Option<RequestDetail> {
+        ["42", "a/b c"].contains(&id).then(|| RequestDetail {
+            request: job(id),
             decisions: vec![decision(1)],
             vm: None,
         })
@@ -167,14 +201,57 @@ impl Source for Fake {
     }
 
     fn pools(&self) -> Vec<PoolView> {
-        Vec::new()
+        self.shown().overview.pools.clone()
     }
 
+    fn steer(&self) -> Option<&dyn Steer> {
+        Some(&*self.1)
+    }
+
+    fn routes(self: Arc<Self>) -> Vec<Route> {
+        let open = get(async || Json(json!({"from": "the door"})));
+        let closed = get(async || Json(json!({"behind": "the token"})));
+        vec![
+            Route { path: "/bakery/status", methods: open, is_open: true },
+            Route { path: "/bakery/recipes", methods: closed, is_open: false },
+        ]
+    }
+
+    fn metrics(&self) -> String {
+        "bakery_jobs_count 3\n".into()
+    }
+
+    fn config(&self) -> Option<Value> {
+        Some(json!({"maxCpus": 40}))
+    }
+
+    fn http_answered(&self, answered: &Answered) {
+        self.shown().answered.push(*answered);
+    }
+}
+
+impl Core for Shared {
     fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
         let mut shown = self.shown();
-        shown.asked.push(query.clone());
-        let after = query.after.unwrap_or_default();
-        shown.decisions.iter().filter(|decision| decision.seq > after).cloned().collect()
+        // The overview asks for its own.
+        if query.limit != Some(Overview::RECENT) {
+            shown.asked.push(query.clone());
+        }
+        let found = shown.decisions.iter();
+        let found = found.filter(|said| query.after.is_none_or(|after| said.seq > after));
+        let found: Vec<DecisionView> = found.cloned().collect();
+        let first = found.len().saturating_sub(query.limit.unwrap_or(usize::MAX));
+        found[first..].to_vec()
+    }
+
+    fn overview(&self) -> CoreView {
+        let overview = &self.shown().overview;
+        CoreView {
+            link: overview.link.clone(),
+            gauges: Gauges::default(),
+            addresses: overview.addresses.clone(),
+            deletions: overview.deletions.clone(),
+        }
     }
 
     fn addresses(&self) -> Vec<AddressView> {
@@ -215,9 +292,9 @@ impl Source for Fake {
         }
     }
 
-    fn link(&self) -> LinkDetail {
+    fn link_detail(&self) -> LinkDetail {
         LinkDetail {
-            link: self.overview().link,
+            link: self.shown().overview.link.clone(),
             minutes: vec![LinkMinute { began: NOW, calls: 7, faults: 1, logins: 1 }],
             methods: vec![MethodView {
                 method: "CloneVM_Task".into(),
@@ -232,18 +309,6 @@ impl Source for Fake {
             }],
         }
     }
-
-    fn config(&self) -> Option<Value> {
-        Some(json!({"maxCpus": 40}))
-    }
-
-    fn subscribe(&self) -> Subscription {
-        self.feed.subscribe()
-    }
-
-    fn http_answered(&self, answered: &Answered) {
-        self.shown().answered.push(*answered);
-    }
 }
 
 fn overview() -> Overview {
@@ -253,31 +318,36 @@ fn overview() -> Overview {
         now: NOW,
         started: NOW,
         ready: true,
+        observes_only: false,
         what_binds: None,
-        queue: QueueView { waiting: 1, oldest_waiting_secs: Some(12), starting: 0 },
-        workers: Vec::new(),
+        queue: QueueView { waiting: 1, oldest_waiting_secs: Some(12), ..QueueView::default() },
+        lanes: Vec::new(),
         pools: Vec::new(),
-        capacity: CapacityView::default(),
+        capacity: Gauges::default(),
         addresses: None,
         deletions: DeletionsView::default(),
         link: LinkView::default(),
         recent: Vec::new(),
+        doors: Vec::new(),
     }
 }
 
-pub(crate) fn job(id: &str) -> JobView {
-    JobView {
-        id: id.into(),
-        protocol: Protocol::V2,
+pub(crate) fn job(id: &str) -> RequestView {
+    RequestView {
+        id: RequestId::new(WORDS.name, id),
+        noun: WORDS.noun.into(),
         project: Some("SHOP".into()),
-        workflow: Some("build".into()),
-        state: JobState::Waiting,
+        state: RequestState::Waiting,
         queued: Some(NOW),
         waited_secs: Some(12),
-        model: None,
-        flavor: None,
         vm: None,
+        wants: None,
         verdict: None,
+        facts: Facts::default().listed("bread", "Bread", Some("rye")).with(
+            "oven",
+            "Oven",
+            Some("v2"),
+        ),
     }
 }
 
@@ -285,21 +355,19 @@ pub(crate) fn vm() -> VmView {
     VmView {
         id: "vm-7".into(),
         name: "w-1".into(),
+        door: WORDS.name.into(),
         kind: VmKind::Worker,
-        power: "on".into(),
+        power: Power::On,
         phase: None,
-        phase_since: None,
-        job: None,
-        model: None,
+        request: None,
         template: None,
-        flavor: None,
         cpus: None,
         memory_mb: None,
         address: None,
         created: None,
         started: None,
-        worker_status: None,
         fate: None,
+        facts: Facts::default(),
     }
 }
 
@@ -311,14 +379,16 @@ pub(crate) fn decision(seq: u64) -> DecisionView {
         have: Some(10),
         limit: Some(LimitView::At(10)),
         note: None,
+        words: None,
     };
     DecisionView {
         seq,
         at: NOW,
-        subject_kind: SubjectKind::Job,
+        door: WORDS.name.into(),
+        subject_kind: SubjectKind::Request(WORDS.noun.into()),
         subject: "42".into(),
         subject_name: None,
-        verdict: "deferred".into(),
+        verdict: Verdict::Deferred,
         reason: "all 10 workers are there".into(),
         bound_by: Some("workers".into()),
         gates: vec![gate],

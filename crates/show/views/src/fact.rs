@@ -16,6 +16,9 @@ pub struct Fact {
     pub label: Cow<'static, str>,
     /// `None`: a thing of this kind has it, but this one does not.
     pub value: Option<String>,
+    /// Whether it has a column in lists; else it stands where the thing is shown alone.
+    #[serde(default)]
+    pub listed: bool,
 }
 
 /// In the order in which people are shown them. In JSON the list `facts`, and each value under its key beside it.
@@ -23,25 +26,59 @@ pub struct Fact {
 pub struct Facts(pub Vec<Fact>);
 
 impl Facts {
-    /// Adds one. All things of a kind have the same facts in the same order, so that lists get columns: what is not known is added as `None`.
+    /// Adds one that has a column in lists. All things of a kind have the same facts in the same order, so that there are columns: what is not
+    /// known is added as `None`.
     #[must_use]
-    pub fn with(
-        mut self,
+    pub fn listed(
+        self,
         key: &'static str,
         label: &'static str,
         value: Option<impl Into<String>>,
     ) -> Self {
-        self.0.push(Fact { key: key.into(), label: label.into(), value: value.map(Into::into) });
+        self.add(key, label, value.map(Into::into), true)
+    }
+
+    /// Adds one that stands where the thing is shown alone.
+    #[must_use]
+    pub fn with(
+        self,
+        key: &'static str,
+        label: &'static str,
+        value: Option<impl Into<String>>,
+    ) -> Self {
+        self.add(key, label, value.map(Into::into), false)
+    }
+
+    /// Adds one for scripts only: people are shown the same in another way.
+    #[must_use]
+    pub fn silent(self, key: &'static str, value: Option<impl Into<String>>) -> Self {
+        self.add(key, "", value.map(Into::into), false)
+    }
+
+    fn add(
+        mut self,
+        key: &'static str,
+        label: &'static str,
+        value: Option<String>,
+        listed: bool,
+    ) -> Self {
+        self.0.push(Fact { key: key.into(), label: label.into(), value, listed });
         self
+    }
+
+    /// Those that have a column.
+    pub fn columns(&self) -> impl Iterator<Item = &Fact> {
+        self.0.iter().filter(|fact| fact.listed)
     }
 
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|fact| fact.key == key)?.value.as_deref()
     }
 
-    /// Those with a value: label and value.
+    /// Those with a value that people are shown: label and value.
     pub fn known(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().filter_map(|fact| Some((&*fact.label, fact.value.as_deref()?)))
+        let shown = self.0.iter().filter(|fact| !fact.label.is_empty());
+        shown.filter_map(|fact| Some((&*fact.label, fact.value.as_deref()?)))
     }
 }
 
@@ -115,18 +152,20 @@ mod tests {
 
     #[test]
     fn facts_stand_flat_for_scripts_and_with_labels_for_people() {
-        let facts = Facts::default().with("size", "Size", Some("small")).with(
+        let facts = Facts::default().listed("size", "Size", Some("small")).with(
             "zone",
             "Zone",
             None::<String>,
         );
+        let facts = facts.silent("raw", Some("x"));
         let thing = Thing { name: "a".into(), facts };
         let json = serde_json::to_value(&thing).unwrap();
         assert_eq!(json["size"], "small");
         assert!(json["zone"].is_null());
-        assert_eq!(json["facts"][0]["label"], "Size");
+        assert_eq!((&json["facts"][0]["label"], &json["raw"]), (&"Size".into(), &"x".into()));
         assert_eq!(serde_json::from_value::<Thing>(json).unwrap(), thing);
         assert_eq!(thing.facts.known().collect::<Vec<_>>(), [("Size", "small")]);
+        assert_eq!(thing.facts.columns().count(), 1);
     }
 
     #[test]

@@ -34,6 +34,9 @@ impl fmt::Display for RequestId {
 pub struct RequestView {
     #[serde(flatten)]
     pub id: RequestId,
+    /// What its door calls it.
+    #[serde(default)]
+    pub noun: String,
     pub state: RequestState,
     pub queued: Option<Timestamp>,
     /// Until its VM did what it is for, or until now.
@@ -140,6 +143,7 @@ impl Standing {
 /// A request, every decision on it, and what its VM went through.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("additionalProperties" = true)))]
 pub struct RequestDetail {
     pub request: RequestView,
     /// Oldest first, with their gates.

@@ -79,6 +79,11 @@ impl<'a> Waterfall<'a> {
     }
 
     fn new(steps: &'a [StepView], begin: Timestamp, now: Timestamp) -> Self {
+        // Hours of work would make all that led to it a dot, and what comes after stands right behind it.
+        let worked = |until: Timestamp| -> u64 {
+            let work = steps.iter().filter(|it| it.part == Part::Working && it.began < until);
+            work.map(|step| took_ms(step, now)).sum()
+        };
         let bar = |step: &'a StepView| Bar {
             words: &step.words,
             kind: match step.ended {
@@ -86,7 +91,7 @@ impl<'a> Waterfall<'a> {
                 Some(Ended::Done) => BarKind::Done,
                 Some(other) => BarKind::Broken(other),
             },
-            from_ms: ms_between(begin, step.began),
+            from_ms: ms_between(begin, step.began).saturating_sub(worked(step.began)),
             took_ms: took_ms(step, now),
             deadline_ms: Some(step.deadline_ms),
         };
@@ -166,6 +171,7 @@ mod tests {
         let of_vm = Waterfall::of_vm(&steps, at(20_000)).unwrap();
         assert_eq!(of_vm.bars.len(), 4, "all but its work and its time as a spare");
         assert_eq!(of_vm.working_ms, Some(9_999_000));
+        assert_eq!(bars(&of_vm)[3], ("Leaving", 90_000, 5_000), "right behind its work");
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
         turns.sort_by_key(|candidate| desk.attempts.made(&candidate.job.id));
     }
     if turns.is_empty() {
-        return (orders, AT_LEAST);
+        return (orders, until(desk.jobs.next_time(now), now));
     }
     if let Some(gate) = obstacle(nest, now) {
         drop(guard);
@@ -314,7 +314,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
         _ => None,
     });
     let next = later.chain(desk.jobs.next_time(now)).min();
-    let put_off = next.map_or(AT_LEAST, |at| elapsed(now, at));
+    let wake = until(next, now);
     for (id, turn) in &told {
         if let Turn::Exhausted(_) = turn
             && matches!(id, JobId::V1(_))
@@ -329,7 +329,12 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
     for (id, turn) in told {
         tell(nest, tasks, &id, turn);
     }
-    (orders, AT_LEAST.min(put_off.max(BETWEEN)))
+    (orders, wake)
+}
+
+/// How long to the next look: when something that was put off is due, and not later than at least.
+fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
+    next.map_or(AT_LEAST, |at| elapsed(now, at)).clamp(BETWEEN, AT_LEAST)
 }
 
 /// What holds for all jobs alike: a person has said that nothing is begun, or what is known is not whole or not recent.
@@ -454,4 +459,20 @@ async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) {
     drop(desk);
     nest.metrics.counters.count(Counted::JobsProcessed);
     nest.signals.plan.notify_one();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_was_put_off_is_looked_at_when_it_is_due() {
+        let now = Timestamp::UNIX_EPOCH;
+        let due = |wait| Some(later(now, wait));
+        // With nothing else to do it was looked at after 15 s only, although 10 s were said.
+        assert_eq!(until(due(PUT_OFF), now), PUT_OFF);
+        assert_eq!(until(due(AT_LEAST * 2), now), AT_LEAST);
+        assert_eq!(until(due(Duration::ZERO), now), BETWEEN, "never spins");
+        assert_eq!(until(None, now), AT_LEAST);
+    }
 }

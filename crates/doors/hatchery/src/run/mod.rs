@@ -116,12 +116,30 @@ impl fmt::Display for Stopped {
 #[derive(Debug)]
 pub struct Hatchery {
     running: Running,
+    mode: Mode,
+}
+
+/// What a hatchery does with what it sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Works,
+    /// It follows the inventory with a handle that cannot change anything, runs no loop that decides, and never speaks to CDS: there is no
+    /// way to sign in that leaves a hatchery of the same name alone.
+    ObservesOnly,
 }
 
 impl Hatchery {
     /// Signs in, finds its place in the vCenter, and begins. It decides nothing before it has read everything once.
     pub async fn start(wiring: Wiring) -> Result<Self, StartError> {
-        Ok(Self { running: opening::start(wiring).await? })
+        let mode = Mode::Works;
+        Ok(Self { running: opening::start(wiring, mode).await?, mode })
+    }
+
+    /// Only looks: nothing is changed on the vCenter, and CDS is not spoken to. It shows its own VMs, pools, capacity, addresses and the link;
+    /// jobs and what CDS knows of workers it cannot see, so that it decides nothing.
+    pub async fn observe(wiring: Wiring) -> Result<Self, StartError> {
+        let mode = Mode::ObservesOnly;
+        Ok(Self { running: opening::start(wiring, mode).await?, mode })
     }
 
     pub fn name(&self) -> &str {
@@ -156,7 +174,9 @@ impl Hatchery {
     pub async fn shut_down(&self, grace: Duration) -> usize {
         let Running { nest, tasks } = &self.running;
         let left = tasks.drain(grace).await;
-        nest.cds.sign_out().await;
+        if self.mode == Mode::Works {
+            nest.cds.sign_out().await;
+        }
         nest.vcenter.clone().shutdown().await;
         left
     }

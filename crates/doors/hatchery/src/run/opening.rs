@@ -24,7 +24,7 @@ use super::observe::{self, CallMeter, NamesSeen};
 use super::site::{self, Login};
 use super::steer::Steering;
 use super::workers::Workers;
-use super::{StartError, Stopped, Wiring, demand, keeping, register, spawn};
+use super::{Mode, StartError, Stopped, Wiring, demand, keeping, register, spawn};
 use crate::annotation::HatcheryVms;
 use crate::config::{Config, SecretSource, Surroundings};
 use crate::door::HATCHERY;
@@ -46,7 +46,7 @@ const UNHEARD: Duration = Duration::from_mins(15);
 /// Clones of an earlier process get ten minutes, and their VMs half a minute each to be seen.
 const OPEN_WITHIN: Duration = Duration::from_mins(30);
 
-pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
+pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartError> {
     let Wiring { config, surroundings, vcenter, cds, clock, random, metrics, version, hostname } =
         wiring;
     let cds = Arc::new(CountedCalls { transport: cds, metrics: metrics.own.clone() });
@@ -56,7 +56,10 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         Arc::clone(&clock),
     )
     .map_err(|source| StartError::Api { source })?;
-    cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
+    // A sign-in writes this file's address and key into the hatchery's record, for the one that may be at work under the same name.
+    if mode == Mode::Works {
+        cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
+    }
 
     let mut settings = roost_vim::Settings::new(
         &config.vcenter.endpoint,
@@ -116,7 +119,7 @@ pub(super) async fn start(wiring: Wiring) -> Result<Running, StartError> {
         hostname,
     });
     let tasks = Arc::new(supervised(&nest));
-    begin(&nest, &tasks, &datacenter);
+    begin(&nest, &tasks, &datacenter, mode);
     Ok(Running { nest, tasks })
 }
 
@@ -183,12 +186,15 @@ fn supervised(nest: &Nest) -> Tasks {
     Tasks::new(move |what| metrics.task_restarted(what)).outlasting_work(&[INVENTORY, WORKER_LISTS])
 }
 
-fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef) {
+fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef, mode: Mode) {
     let (on, datacenter) = (Arc::clone(nest), datacenter.clone());
     let all = Arc::clone(tasks);
     tasks.supervise(INVENTORY, move || {
         follow_inventory(Arc::clone(&on), Arc::clone(&all), datacenter.clone())
     });
+    if mode == Mode::ObservesOnly {
+        return;
+    }
     supervise(nest, tasks, OPENING, open);
     supervise(nest, tasks, WORKER_LISTS, |nest, tasks| async move {
         nest.follow_workers(&tasks).await;

@@ -1,8 +1,8 @@
 use askama::Template;
+use roost_views::{AddressView, AddressesView, Overview};
 
 use super::foreign::{Words, plain};
 use super::shown::Bar;
-use crate::views::{AddressView, AddressesView, Overview};
 
 /// One cell each up to here; beyond it, cells would be too small to mean anything.
 const CELLS: usize = 512;
@@ -62,7 +62,7 @@ impl Cell {
         }
         if let Some(until) = address.until {
             title.push_str(" until ");
-            title.push_str(&super::words::clock(until));
+            title.push_str(&roost_views::words::clock(until));
         }
         Self {
             x: index % PER_LINE * SIDE,

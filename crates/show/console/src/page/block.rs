@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 
 use askama::filters::HtmlSafe;
@@ -22,10 +23,15 @@ pub(crate) struct Table {
     /// What stands above the table. Never changes while a page is open.
     pub(crate) above: String,
     /// The heading cells. Never change either.
-    pub(crate) columns: &'static [&'static str],
+    pub(crate) columns: Vec<Cow<'static, str>>,
     pub(crate) rows: Vec<Row>,
     /// How much of it is shown, and the way to the rest.
     pub(crate) below: String,
+}
+
+/// Headings that are always the same.
+pub(crate) fn fixed(columns: &[&'static str]) -> Vec<Cow<'static, str>> {
+    columns.iter().copied().map(Cow::Borrowed).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

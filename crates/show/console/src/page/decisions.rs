@@ -1,20 +1,16 @@
 use askama::Template;
+use roost_door::House;
+use roost_views::words::count;
+use roost_views::{DecisionQuery, Verdict};
 
 use super::Asked;
-use super::block::{Block, Row, Table};
-use super::shown::DecisionRow;
-use crate::Source;
-use crate::views::DecisionQuery;
+use super::block::{Block, Row, Table, fixed};
+use super::shown::{DecisionRow, Ways};
 
 /// Some screens of the newest.
 const SHOWN: usize = 100;
 
-const VERDICTS: [&str; 11] = [
-    "spawned", "skipped", "deferred", "refused", "failed", "released", "deleted", "kept",
-    "adopted", "finished", "steered",
-];
-
-pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
+pub(super) fn blocks(house: &House, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
     let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let query = DecisionQuery {
         subject: filled(&asked.subject),
@@ -23,20 +19,21 @@ pub(super) fn blocks(source: &dyn Source, asked: &Asked) -> Result<Vec<Block>, a
         after: None,
         limit: Some(SHOWN),
     };
-    let found = source.decisions(&query);
+    let ways = Ways::of(house);
+    let found = house.decisions(&query);
     let rows = found.iter().rev().take(SHOWN).map(|decision| {
-        Ok(Row { key: decision.seq.to_string(), html: DecisionRow::new(decision).render()? })
+        Ok(Row { key: decision.seq.to_string(), html: DecisionRow::new(decision, &ways).render()? })
     });
     let below = if found.len() >= SHOWN {
         format!("the newest {SHOWN}; filters find older ones")
     } else {
-        super::words::count(found.len() as u64, "decision", "decisions")
+        count(found.len() as u64, "decision", "decisions")
     };
     Ok(vec![Block::table(
         "decisions",
         Table {
-            above: Filters { asked, verdicts: &VERDICTS }.render()?,
-            columns: DecisionRow::COLUMNS,
+            above: Filters { asked, verdicts: &Verdict::ALL.map(Verdict::as_str) }.render()?,
+            columns: fixed(DecisionRow::COLUMNS),
             rows: rows.collect::<Result<_, askama::Error>>()?,
             below,
         },

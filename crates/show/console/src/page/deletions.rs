@@ -1,21 +1,21 @@
 //! Deletions: what they rest on, and what keeps them within bounds.
 
 use askama::Template;
+use roost_door::House;
+use roost_views::words::{Style, secs};
+use roost_views::{BudgetView, CandidateView, DeletionsDetail};
 
-use super::block::{Block, Html, Row, Table};
+use super::block::{Block, Html, Row, Table, fixed};
 use super::foreign::{Name, Words};
-use super::shown::{Bar, Button, DecisionRow, Gates, When, vm_href};
-use super::words::secs;
-use crate::Source;
-use crate::views::{BudgetView, CandidateView, DeletionsDetail};
+use super::shown::{Bar, Button, DecisionRow, Gates, Ways, When, vm_href};
 
 /// Newest first; each with its evidence.
 const SHOWN: usize = 60;
 
-pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
-    let detail = source.deletions();
+pub(super) fn blocks(house: &House) -> Result<Vec<Block>, askama::Error> {
+    let (detail, ways) = (house.deletions(), Ways::of(house));
     let rows = detail.decisions.iter().rev().take(SHOWN).map(|decision| {
-        let mut html = DecisionRow::new(decision).render()?;
+        let mut html = DecisionRow::new(decision, &ways).render()?;
         let gates = Some(&decision.gates).filter(|gates| !gates.is_empty());
         let evidence = Evidence { gates: gates.map(|gates| Gates::new(gates)) };
         html.push_str(&evidence.render()?);
@@ -31,7 +31,7 @@ pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
             "decisions",
             Table {
                 above: "<h2>Deleted and kept</h2>".to_owned(),
-                columns: &["Time", "Verdict", "About", "Why", "Bound by", "Evidence"],
+                columns: fixed(&["Time", "Verdict", "About", "Why", "Bound by", "Evidence"]),
                 rows,
                 below,
             },
@@ -97,7 +97,7 @@ impl<'a> GuardPanel<'a> {
                 parts: vec![("used", view.spent)],
                 label: format!("{} of {} in the last minute", view.spent, view.per_minute),
             },
-            grace: secs(view.grace_secs),
+            grace: secs(view.grace_secs, Style::Long),
             view,
         };
         Self {

@@ -1,6 +1,5 @@
-//! Text that somebody else chose: names of VMs, jobs and projects, and words that hold them.
+//! Text that somebody else chose: names of VMs, requests and projects, and words that hold them.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use askama::filters::HtmlSafe;
@@ -70,30 +69,7 @@ fn split_at_time(words: &str) -> Option<(&str, Timestamp, &str)> {
 impl HtmlSafe for Name<'_> {}
 impl HtmlSafe for Words<'_> {}
 
-/// Without what would change how the text around it reads: control characters and the marks that turn the writing direction or are not seen
-/// become visible.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_tricky) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        if is_tricky(letter) {
-            let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(letter));
-        } else {
-            shown.push(letter);
-        }
-    }
-    Cow::Owned(shown)
-}
-
-fn is_tricky(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
-}
+pub(crate) use roost_views::foreign::spelled as plain;
 
 /// A part of a path, for an address.
 pub(crate) fn part(text: &str) -> String {

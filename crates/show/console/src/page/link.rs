@@ -1,18 +1,19 @@
 //! The vCenter link: what it costs the server and how it was lately.
 
 use askama::Template;
+use roost_door::House;
+use roost_views::words::{Style, clock};
+use roost_views::{FaultView, LinkDetail, LinkMinute};
 
 use super::block::Block;
 use super::foreign::{Name, Words};
 use super::shown::{When, share};
-use crate::Source;
-use crate::views::{FaultView, LinkDetail, LinkMinute};
 
 /// Methods that are worth a line.
 const METHODS: usize = 20;
 
-pub(super) fn blocks(source: &dyn Source) -> Result<Vec<Block>, askama::Error> {
-    let detail = source.link();
+pub(super) fn blocks(house: &House) -> Result<Vec<Block>, askama::Error> {
+    let detail = house.link();
     Ok(vec![
         Block::whole("subject", Facts { detail: &detail }.render()?),
         Block::whole("minutes", Minutes::new(&detail.minutes).render()?.trim().to_owned()),
@@ -53,7 +54,7 @@ impl Minutes {
             faults: share(minute.faults, most) * 60 / 1_000,
             title: format!(
                 "{}: {} calls, {} faults, {} logins",
-                super::words::clock(minute.began),
+                clock(minute.began),
                 minute.calls,
                 minute.faults,
                 minute.logins

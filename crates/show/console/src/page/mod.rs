@@ -12,12 +12,12 @@ mod decisions;
 mod deletions;
 mod edits;
 mod foreign;
-mod job;
-mod jobs;
 mod link;
 mod overview;
 mod paging;
 mod patch;
+mod request;
+mod requests;
 mod shell;
 mod shown;
 #[cfg(test)]
@@ -25,7 +25,6 @@ mod tests;
 mod vm;
 mod vms;
 mod waterfall;
-mod words;
 
 use std::borrow::Cow;
 
@@ -35,16 +34,20 @@ pub(crate) use self::patch::Patch;
 pub(crate) use self::shell::{document, stranger};
 
 use jiff::Timestamp;
+use roost_door::House;
+use roost_views::words::title;
 use serde::Deserialize;
-
-use crate::Source;
 
 /// Which page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Page {
     Overview,
-    Jobs,
-    Job(String),
+    /// The requests of a door, by what it calls them.
+    Requests(String),
+    Request {
+        nouns: String,
+        id: String,
+    },
     Vms,
     Vm(String),
     Decisions,
@@ -70,94 +73,84 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Rendered {
     pub(crate) title: String,
-    pub(crate) place: Place,
+    /// Where in the navigation it is.
+    pub(crate) place: String,
+    pub(crate) places: Vec<Place>,
     pub(crate) service: String,
     pub(crate) version: String,
     pub(crate) now: Timestamp,
     pub(crate) blocks: Vec<Block>,
 }
 
-/// Where in the navigation a page is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Overview,
-    Jobs,
-    Vms,
-    Decisions,
-    Deletions,
-    Link,
+/// An entry of the navigation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) href: String,
+    pub(crate) words: String,
 }
 
 impl Place {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Overview, Self::Jobs, Self::Vms, Self::Decisions, Self::Deletions, Self::Link];
-
-    pub(crate) fn href(self) -> &'static str {
-        match self {
-            Self::Overview => "/",
-            Self::Jobs => "/jobs",
-            Self::Vms => "/vms",
-            Self::Decisions => "/decisions",
-            Self::Deletions => "/deletions",
-            Self::Link => "/link",
-        }
-    }
-
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Overview => "Overview",
-            Self::Jobs => "Jobs",
-            Self::Vms => "VMs",
-            Self::Decisions => "Decisions",
-            Self::Deletions => "Deletions",
-            Self::Link => "vCenter link",
-        }
+    /// What all doors share, and one for each door.
+    fn all(house: &House) -> Vec<Self> {
+        let place = |href: &str, words: &str| Self { href: href.into(), words: words.into() };
+        let doors = house.doors.iter().map(|door| door.words().nouns);
+        let doors = doors.map(|nouns| place(&format!("/{nouns}"), &title(nouns)));
+        let common = [
+            place("/vms", "VMs"),
+            place("/decisions", "Decisions"),
+            place("/deletions", "Deletions"),
+            place("/link", "vCenter link"),
+        ];
+        [place("/", "Overview")].into_iter().chain(doors).chain(common).collect()
     }
 }
 
 impl Page {
-    fn place(&self) -> Place {
+    fn place(&self) -> String {
         match self {
-            Self::Overview => Place::Overview,
-            Self::Jobs | Self::Job(_) => Place::Jobs,
-            Self::Vms | Self::Vm(_) => Place::Vms,
-            Self::Decisions => Place::Decisions,
-            Self::Deletions => Place::Deletions,
-            Self::Link => Place::Link,
+            Self::Overview => "/".to_owned(),
+            Self::Requests(nouns) | Self::Request { nouns, .. } => format!("/{nouns}"),
+            Self::Vms | Self::Vm(_) => "/vms".to_owned(),
+            Self::Decisions => "/decisions".to_owned(),
+            Self::Deletions => "/deletions".to_owned(),
+            Self::Link => "/link".to_owned(),
         }
     }
 
-    /// `None` if there is no such job or VM.
+    /// `None` if there is no such request or VM.
     pub(crate) fn render(
         &self,
-        source: &dyn Source,
+        house: &House,
         asked: &Asked,
     ) -> Result<Option<Rendered>, askama::Error> {
-        let overview = source.overview();
+        let overview = house.overview();
         let now = overview.now;
-        let mut blocks = vec![overview::banners(source, &overview)?];
+        let mut blocks = vec![overview::banners(house, &overview)?];
         let title: Cow<'static, str> = match self {
             Self::Overview => {
-                blocks.extend(overview::blocks(source, &overview)?);
+                blocks.extend(overview::blocks(house, &overview)?);
                 "Overview".into()
             }
-            Self::Jobs => {
-                blocks.extend(jobs::blocks(source, asked)?);
-                "Jobs".into()
+            Self::Requests(nouns) => {
+                let Some(door) = house.door_of(nouns) else { return Ok(None) };
+                blocks.extend(requests::blocks(door.as_ref(), asked)?);
+                title(nouns).into()
             }
-            Self::Job(id) => {
-                let Some(detail) = source.job(id) else { return Ok(None) };
-                blocks.extend(job::blocks(source, &detail, now)?);
-                format!("Job {}", plain(id)).into()
+            Self::Request { nouns, id } => {
+                let Some(door) = house.door_of(nouns) else { return Ok(None) };
+                let Some(detail) = door.request(id) else { return Ok(None) };
+                let words = door.words();
+                blocks.extend(request::blocks(house, &words, &detail, now)?);
+                format!("{} {}", title(words.noun), plain(id)).into()
             }
             Self::Vms => {
-                blocks.extend(vms::blocks(source, asked)?);
+                blocks.extend(vms::blocks(house, asked)?);
                 "VMs".into()
             }
             Self::Vm(id) => {
-                let (name, found) = match source.vm(id) {
-                    Some(detail) => (detail.vm.name.clone(), vm::blocks(&detail, now)?),
-                    None => match vm::gone(source, id, now)? {
+                let (name, found) = match house.vm(id) {
+                    Some(detail) => (detail.vm.name.clone(), vm::blocks(house, &detail, now)?),
+                    None => match vm::gone(house, id, now)? {
                         Some(gone) => gone,
                         None => return Ok(None),
                     },
@@ -166,21 +159,22 @@ impl Page {
                 format!("VM {}", plain(&name)).into()
             }
             Self::Decisions => {
-                blocks.extend(decisions::blocks(source, asked)?);
+                blocks.extend(decisions::blocks(house, asked)?);
                 "Decisions".into()
             }
             Self::Deletions => {
-                blocks.extend(deletions::blocks(source)?);
+                blocks.extend(deletions::blocks(house)?);
                 "Deletions".into()
             }
             Self::Link => {
-                blocks.extend(link::blocks(source)?);
+                blocks.extend(link::blocks(house)?);
                 "vCenter link".into()
             }
         };
         Ok(Some(Rendered {
             title: title.into_owned(),
             place: self.place(),
+            places: Place::all(house),
             service: overview.service,
             version: overview.version,
             now,

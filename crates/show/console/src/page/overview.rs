@@ -1,21 +1,21 @@
 //! The whole picture: understood in ten seconds by somebody who has never seen it.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
+use roost_door::House;
+use roost_views::words::{Style, count, short_id};
+use roost_views::{
+    DecisionView, DoorView, GaugeView, Gauges, LaneView, LimitView, Mood, Overview, Part, PoolView,
+    RequestView, Spawning, Standing, SteeringView,
+};
 
 use super::address::AddressMap;
-use super::block::{Block, Row, Table};
+use super::block::{Block, Row, Table, fixed};
 use super::foreign::{Name, Words};
-use super::jobs::is_refused;
-use super::shown::{Bar, Button, DecisionRow, When, job_href, part_of, vm_href};
-use super::words::{count, memory};
-use crate::Source;
-use crate::views::{
-    CapacityView, DecisionView, GaugeView, JobState, JobView, LaneView, LimitView, Overview,
-    PoolView, Spawning, SteeringView,
-};
+use super::shown::{Bar, Button, DecisionRow, Ways, When, part_of, request_href, vm_href};
 
 /// Decisions on this page; the journal has more.
 const DECISIONS: usize = 12;
@@ -24,31 +24,24 @@ const BINDING: usize = 3;
 /// Names in one lane; the list of VMs has all.
 const NAMES: usize = 12;
 
-pub(super) fn blocks(source: &dyn Source, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
-    let jobs = source.jobs();
-    let oldest = jobs.iter().find(|job| waits_for_us(job));
-    let steering = source.steering();
+pub(super) fn blocks(house: &House, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
+    let requests = house.requests();
+    let steering = house.steering();
     Ok(vec![
-        Block::whole("headline", Headline::new(seen, oldest, &jobs).render()?),
-        Block::whole("lanes", Lanes::new(&seen.workers).render()?),
+        Block::whole("headline", Headline::new(seen, &requests).render()?),
+        Block::whole("lanes", Lanes::new(&seen.lanes).render()?),
         Block::whole("state", State { seen, steering: &steering }.render()?),
         Block::whole("steering", SteeringPanel::new(seen, &steering).render()?),
         Block::whole("pools", Pools::new(&seen.pools).render()?),
         Block::whole("capacity", Capacity::new(&seen.capacity).render()?),
-        Block::whole("addresses", AddressMap::new(seen, &source.addresses()).render()?),
-        decisions(seen)?,
+        Block::whole("addresses", AddressMap::new(seen, &house.addresses()).render()?),
+        decisions(seen, &Ways::of(house))?,
     ])
 }
 
-/// One that was refused waits for a person, and one that was skipped for somebody else.
-fn waits_for_us(job: &JobView) -> bool {
-    let last = job.verdict.as_ref().map(|decision| decision.verdict.as_str());
-    job.state == JobState::Waiting && !matches!(last, Some("refused" | "skipped"))
-}
-
 /// What somebody must know on whatever page they are.
-pub(super) fn banners(source: &dyn Source, seen: &Overview) -> Result<Block, askama::Error> {
-    let steering = source.steering();
+pub(super) fn banners(house: &House, seen: &Overview) -> Result<Block, askama::Error> {
+    let steering = house.steering();
     let html = Banners { seen, steering: &steering }.render()?;
     Ok(Block::whole("banners", html.trim().to_owned()))
 }
@@ -63,39 +56,52 @@ struct Banners<'a> {
 #[derive(Template)]
 #[template(path = "headline.html")]
 struct Headline<'a> {
-    tiles: Vec<Tile>,
+    tiles: Vec<Tile<'a>>,
+    doors: Vec<Door<'a>>,
+}
+
+struct Tile<'a> {
+    number: u64,
+    words: Cow<'a, str>,
+    href: Cow<'a, str>,
+    mood: &'static str,
+}
+
+/// What a door says of itself in words.
+struct Door<'a> {
+    noun: &'a str,
+    nouns: &'a str,
+    /// Named where there is more than one.
+    title: Option<Name<'a>>,
+    about: Words<'a>,
     oldest: Option<Oldest<'a>>,
     binding: Vec<Binding<'a>>,
     what_binds: Option<Words<'a>>,
     is_idle: bool,
 }
 
-struct Tile {
-    number: u64,
-    words: &'static str,
-    href: &'static str,
-    mood: &'static str,
-}
-
-/// A gate that keeps jobs waiting.
+/// A gate that keeps requests waiting.
 struct Binding<'a> {
     href: String,
     name: Name<'a>,
-    jobs: String,
+    requests: String,
 }
 
-/// Those that keep the most jobs first.
-fn binding<'a>(jobs: impl Iterator<Item = &'a JobView>) -> Vec<Binding<'a>> {
+/// Those that keep the most requests first.
+fn binding<'a>(
+    waiting: impl Iterator<Item = &'a RequestView>,
+    door: &DoorView,
+) -> Vec<Binding<'a>> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for gate in jobs.filter_map(|job| job.verdict.as_ref()?.bound_by.as_deref()) {
+    for gate in waiting.filter_map(|request| request.verdict.as_ref()?.bound_by.as_deref()) {
         *counts.entry(gate).or_default() += 1;
     }
     let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
-    counts.sort_by_key(|(gate, jobs)| (Reverse(*jobs), *gate));
-    let shown = counts.into_iter().take(BINDING).map(|(gate, jobs)| Binding {
+    counts.sort_by_key(|(gate, requests)| (Reverse(*requests), *gate));
+    let shown = counts.into_iter().take(BINDING).map(|(gate, requests)| Binding {
         href: format!("/decisions?bound_by={}", part_of(gate)),
         name: Name(gate),
-        jobs: count(jobs, "job", "jobs"),
+        requests: count(requests, &door.noun, &door.nouns),
     });
     shown.collect()
 }
@@ -107,54 +113,101 @@ struct Oldest<'a> {
     since: Option<When>,
 }
 
+impl<'a> Tile<'a> {
+    fn new(
+        number: u64,
+        words: impl Into<Cow<'a, str>>,
+        href: impl Into<Cow<'a, str>>,
+        mood: Mood,
+    ) -> Self {
+        let mood = if number == 0 { Mood::Quiet } else { mood };
+        Self { number, words: words.into(), href: href.into(), mood: mood.as_str() }
+    }
+}
+
 impl<'a> Headline<'a> {
-    fn new(seen: &'a Overview, oldest: Option<&'a JobView>, jobs: &'a [JobView]) -> Self {
-        let working = |phase: &str| {
-            let lanes = seen.workers.iter().filter(|lane| lane.phase == phase);
-            lanes.map(|lane| lane.count).sum::<u64>()
-        };
-        let refused = jobs.iter().filter(|job| is_refused(job)).count() as u64;
-        let ended = jobs.iter().filter(|job| job.state == JobState::Ended).count() as u64;
+    fn new(seen: &'a Overview, requests: &'a [RequestView]) -> Self {
+        let working = seen.lanes.iter().filter(|lane| lane.part == Part::Working);
+        let working = working.map(|lane| lane.count).sum();
         let spares = seen.pools.iter().map(|pool| pool.ready).sum();
-        let tile = |number, words, href, mood: &'static str| Tile {
-            number,
-            words,
-            href,
-            mood: if number == 0 { "quiet" } else { mood },
-        };
-        let mut tiles = vec![
-            tile(seen.queue.waiting, "jobs waiting", "/jobs?state=waiting", "wait"),
-            tile(seen.queue.starting, "workers starting", "/jobs?state=starting", "busy"),
-            tile(working("working"), "workers at work", "/vms?kind=worker", "good"),
-            tile(ended, "jobs ended", "/jobs?state=ended", "quiet"),
-            tile(spares, "spares ready", "/vms?kind=spare", "good"),
-        ];
-        if refused > 0 {
-            tiles.insert(1, tile(refused, "jobs refused", "/jobs?state=waiting", "bad"));
-        }
+        let of = |door: &'a DoorView| requests.iter().filter(|it| it.id.door == door.name);
+        let mut tiles: Vec<Tile<'a>> =
+            seen.doors.iter().flat_map(|door| on_their_way(door, of(door))).collect();
+        tiles.push(Tile::new(working, "VMs at work", "/vms", Mood::Good));
+        tiles.extend(seen.doors.iter().map(|door| ended(door, of(door))));
+        tiles.push(Tile::new(spares, "spares ready", "/vms?kind=spare", Mood::Good));
+        let own = seen.doors.iter().flat_map(|door| &door.tiles);
+        tiles.extend(own.map(|tile| Tile::new(tile.number, &*tile.words, &*tile.href, tile.mood)));
+        let is_one = seen.doors.len() == 1;
         Self {
             tiles,
-            oldest: oldest.filter(|_| seen.queue.waiting > 0).map(|job| Oldest {
-                href: job_href(&job.id),
-                name: Name(super::words::short_id(&job.id)),
-                project: job.project.as_deref().map(Name),
-                since: job.queued.map(When::ago),
-            }),
-            binding: binding(jobs.iter().filter(|job| waits_for_us(job))),
-            what_binds: seen.what_binds.as_deref().map(Words),
-            is_idle: seen.queue.waiting == 0,
+            doors: seen.doors.iter().map(|door| Door::new(door, is_one, of(door))).collect(),
         }
     }
 }
 
-/// Lanes side by side, in the order in which a worker goes through them.
+fn standing(door: &DoorView, number: u64, standing: Standing) -> Tile<'static> {
+    let words = format!("{} {}", door.nouns, standing.as_str());
+    // Where it leads is what it counts.
+    let href = format!("/{}?state={}", door.nouns, standing.as_str());
+    Tile::new(number, words, href, standing.mood())
+}
+
+fn on_their_way<'a>(
+    door: &'a DoorView,
+    requests: impl Iterator<Item = &'a RequestView>,
+) -> Vec<Tile<'a>> {
+    let refused = requests.filter(|it| it.standing() == Standing::Refused).count() as u64;
+    let mut tiles = vec![
+        standing(door, door.queue.waiting, Standing::Waiting),
+        standing(door, door.queue.starting, Standing::Starting),
+    ];
+    if refused > 0 {
+        tiles.insert(1, standing(door, refused, Standing::Refused));
+    }
+    tiles
+}
+
+fn ended<'a>(door: &'a DoorView, requests: impl Iterator<Item = &'a RequestView>) -> Tile<'a> {
+    let ended = requests.filter(|it| it.standing() == Standing::Ended).count() as u64;
+    standing(door, ended, Standing::Ended)
+}
+
+impl<'a> Door<'a> {
+    fn new(
+        door: &'a DoorView,
+        is_one: bool,
+        requests: impl Iterator<Item = &'a RequestView> + Clone,
+    ) -> Self {
+        // One that was refused waits for a person, and one that was skipped for somebody else.
+        let waiting = requests.filter(|request| request.standing() == Standing::Waiting);
+        let oldest = waiting.clone().next().filter(|_| door.queue.waiting > 0);
+        Self {
+            noun: &door.noun,
+            nouns: &door.nouns,
+            title: (!is_one).then_some(Name(&door.title)),
+            about: Words(&door.about),
+            oldest: oldest.map(|request| Oldest {
+                href: request_href(&door.nouns, &request.id.id),
+                name: Name(short_id(&request.id.id)),
+                project: request.project.as_deref().map(Name),
+                since: request.queued.map(When::ago),
+            }),
+            binding: binding(waiting, door),
+            what_binds: door.what_binds.as_deref().map(Words),
+            is_idle: door.queue.waiting == 0,
+        }
+    }
+}
+
+/// Lanes side by side, in the order in which a VM goes through them.
 #[derive(Template)]
 #[template(path = "lanes.html")]
 struct Lanes<'a> {
     stretches: Vec<Stretch<'a>>,
 }
 
-/// Phases that belong together, so that the picture keeps its shape while workers move.
+/// Phases that belong together, so that the picture keeps its shape while VMs move.
 struct Stretch<'a> {
     words: &'static str,
     mood: &'static str,
@@ -174,7 +227,7 @@ impl<'a> Lanes<'a> {
         let stretch = |words, mood, index| {
             let lanes: Vec<Lane<'a>> = lanes
                 .iter()
-                .filter(|lane| lane.count > 0 && stretch_of(&lane.phase) == index)
+                .filter(|lane| lane.count > 0 && stretch_of(lane.part) == index)
                 .map(Lane::new)
                 .collect();
             Stretch { words, mood, count: lanes.iter().map(|lane| lane.count).sum(), lanes }
@@ -183,7 +236,7 @@ impl<'a> Lanes<'a> {
             stretches: vec![
                 stretch("Being made", "busy", 0),
                 stretch("Starting up", "busy", 1),
-                stretch("Joining CDS", "busy", 2),
+                stretch("Joining", "busy", 2),
                 stretch("Working", "good", 3),
                 stretch("Leaving", "quiet", 4),
             ],
@@ -191,14 +244,13 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Whatever is not known is on its way up: something new goes through it before it works.
-fn stretch_of(phase: &str) -> usize {
-    match phase {
-        "ordered" | "claiming" | "cloning" | "creating" | "uploading" => 0,
-        "launching" | "registering" => 2,
-        "working" => 3,
-        "leaving" | "shutting-down" | "powering-off" | "destroying" | "templating" => 4,
-        _ => 1,
+fn stretch_of(part: Part) -> usize {
+    match part {
+        Part::Claiming | Part::Making => 0,
+        Part::Starting => 1,
+        Part::Launching | Part::Joining => 2,
+        Part::Working => 3,
+        Part::Leaving => 4,
     }
 }
 
@@ -219,7 +271,7 @@ struct Pools<'a> {
 
 struct Pool<'a> {
     name: Name<'a>,
-    flavor: Option<Name<'a>>,
+    size: Option<Name<'a>>,
     view: &'a PoolView,
     bar: Bar,
     waiting: Option<Words<'a>>,
@@ -229,8 +281,8 @@ struct Pool<'a> {
 impl<'a> Pools<'a> {
     fn new(pools: &'a [PoolView]) -> Self {
         let pool = |view: &'a PoolView| Pool {
-            name: Name(view.template.as_deref().unwrap_or(&view.model)),
-            flavor: view.flavor.as_deref().map(Name),
+            name: Name(view.template.as_deref().unwrap_or(&view.name)),
+            size: view.size.as_deref().map(Name),
             bar: Bar {
                 whole: view.wanted.max(view.ready + view.coming + view.in_use),
                 parts: vec![("ready", view.ready), ("coming", view.coming), ("inuse", view.in_use)],
@@ -241,11 +293,11 @@ impl<'a> Pools<'a> {
             },
             waiting: view.waiting.as_deref().map(Words),
             refill: Button {
-                post: format!("/api/v1/pools/{}/refill", part_of(&view.model)),
+                post: format!("/api/v1/pools/{}/refill", part_of(&view.name)),
                 words: "Refill now",
                 confirm: format!(
                     "Make what is missing of pool {} now, however often it failed before?",
-                    view.model
+                    view.name
                 ),
                 with: "{}",
                 is_grave: false,
@@ -258,12 +310,12 @@ impl<'a> Pools<'a> {
 
 #[derive(Template)]
 #[template(path = "capacity.html")]
-struct Capacity {
-    gauges: Vec<Gauge>,
+struct Capacity<'a> {
+    gauges: Vec<Gauge<'a>>,
 }
 
-struct Gauge {
-    words: &'static str,
+struct Gauge<'a> {
+    words: Words<'a>,
     bar: Bar,
     used: String,
     reserved: Option<String>,
@@ -271,32 +323,24 @@ struct Gauge {
     is_full: bool,
 }
 
-impl Capacity {
-    fn new(seen: &CapacityView) -> Self {
-        let plain = |amount: u64| amount.to_string();
-        Self {
-            gauges: vec![
-                Gauge::new("Workers", seen.workers, plain),
-                Gauge::new("Not yet registered", seen.pending, plain),
-                Gauge::new("Registering a model", seen.registering, plain),
-                Gauge::new("CPUs", seen.cpus, plain),
-                Gauge::new("Memory", seen.memory_mb, memory),
-            ],
-        }
+impl<'a> Capacity<'a> {
+    fn new(seen: &'a Gauges) -> Self {
+        Self { gauges: seen.iter().map(Gauge::new).collect() }
     }
 }
 
-impl Gauge {
-    fn new(words: &'static str, seen: GaugeView, amount: fn(u64) -> String) -> Self {
-        let GaugeView { used, reserved, limit } = seen;
+impl<'a> Gauge<'a> {
+    fn new(seen: &'a GaugeView) -> Self {
+        let GaugeView { used, reserved, limit, .. } = *seen;
+        let amount = |amount| seen.unit.amount(amount, Style::Long);
         let taken = used.saturating_add(reserved);
-        let is_full = limit.at().is_some_and(|limit| taken >= limit && limit > 0);
+        let is_full = seen.is_full() && limit != LimitView::At(0);
         let limit_words = match limit {
             LimitView::At(limit) => amount(limit),
             LimitView::Unlimited | LimitView::Unknown => limit.to_string(),
         };
         Self {
-            words,
+            words: Words(&seen.words),
             bar: Bar {
                 whole: limit.at().unwrap_or(taken.saturating_mul(2)).max(1),
                 parts: vec![
@@ -340,22 +384,17 @@ impl SteeringPanel {
             buttons.push(button(
                 "pause",
                 "Pause spawning",
-                "Start no new workers and spares until somebody resumes? What is under way goes on.",
+                "Start no new VMs and spares until somebody resumes? What is under way goes on.",
                 true,
             ));
             buttons.push(button(
                 "drain",
                 "Drain",
-                "Start no new workers and wait until those that run have ended?",
+                "Start no new VMs and wait until those that run have ended?",
                 true,
             ));
         } else {
-            buttons.push(button(
-                "resume",
-                "Resume spawning",
-                "Start workers and spares again?",
-                false,
-            ));
+            buttons.push(button("resume", "Resume spawning", "Start VMs and spares again?", false));
         }
         if seen.deletions.frozen.is_none() && steering.frozen.is_none() {
             buttons.push(button(
@@ -371,22 +410,22 @@ impl SteeringPanel {
     }
 }
 
-fn decisions(seen: &Overview) -> Result<Block, askama::Error> {
+fn decisions(seen: &Overview, ways: &Ways) -> Result<Block, askama::Error> {
     let newest: Vec<&DecisionView> = seen.recent.iter().rev().collect();
-    // The same word on many jobs, one after the other, is one line.
+    // The same word on many requests, one after the other, is one line.
     let alike = newest.chunk_by(|a, b| {
-        (a.subject_kind, &a.verdict, &a.reason) == (b.subject_kind, &b.verdict, &b.reason)
+        (&a.subject_kind, a.verdict, &a.reason) == (&b.subject_kind, b.verdict, &b.reason)
     });
     let rows = alike.take(DECISIONS).map(|alike| {
         let subjects: BTreeSet<&str> = alike.iter().map(|it| it.subject.as_str()).collect();
-        let html = DecisionRow::new(alike[0]).with_more(subjects.len() - 1).render()?;
+        let html = DecisionRow::new(alike[0], ways).with_more(subjects.len() - 1).render()?;
         Ok(Row { key: alike[0].seq.to_string(), html })
     });
     Ok(Block::table(
         "decisions",
         Table {
             above: "<h2>Last decisions</h2>".to_owned(),
-            columns: DecisionRow::COLUMNS,
+            columns: fixed(DecisionRow::COLUMNS),
             rows: rows.collect::<Result<_, askama::Error>>()?,
             below: "<a href=\"/decisions\">All decisions</a>".to_owned(),
         },

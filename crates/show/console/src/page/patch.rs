@@ -55,7 +55,7 @@ impl<'a> Patch<'a> {
                 (Content::Table(table), then) => {
                     let none = Table {
                         above: String::new(),
-                        columns: &[],
+                        columns: Vec::new(),
                         rows: Vec::new(),
                         below: String::new(),
                     };
@@ -111,12 +111,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::page::Place;
 
     fn rendered(blocks: Vec<Block>) -> Rendered {
         Rendered {
             title: "t".into(),
-            place: Place::Overview,
+            place: "/".into(),
+            places: Vec::new(),
             service: "nest".into(),
             version: "1".into(),
             now: Timestamp::UNIX_EPOCH,
@@ -130,7 +130,7 @@ mod tests {
             "jobs",
             Table {
                 above: String::new(),
-                columns: &[],
+                columns: Vec::new(),
                 rows: rows.iter().map(row).collect(),
                 below: String::new(),
             },

@@ -1,16 +1,17 @@
 //! What stands around the blocks.
 
 use askama::Template;
+use roost_views::words;
 
+use super::Rendered;
 use super::block::{Content, Html};
 use super::foreign::Name;
-use super::{Place, Rendered, words};
 
 /// A whole page. `may_act` names whoever needs no token to act.
 pub(crate) fn document(page: &Rendered, may_act: Option<&str>) -> Result<String, askama::Error> {
     let now = page.now.as_millisecond();
     let clock = words::clock(page.now);
-    Document { page, may_act, places: &Place::ALL, now, clock }.render()
+    Document { page, may_act, now, clock }.render()
 }
 
 /// For somebody who may not look yet, or at what is not there: why, and a field for the token if there is one that would help.
@@ -27,7 +28,6 @@ pub(crate) fn stranger(
 struct Document<'a> {
     page: &'a Rendered,
     may_act: Option<&'a str>,
-    places: &'a [Place],
     now: i64,
     clock: String,
 }

@@ -1,14 +1,16 @@
 //! Small things that stand on many pages: times, bars, verdicts, links.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
+use roost_door::House;
+use roost_views::words::{self, Style};
+use roost_views::{DecisionView, Facts, GateView, LimitView, RequestId, SubjectKind};
 
 use super::foreign::{Name, Words, part, plain};
-use super::words;
-use crate::views::{DecisionView, GateView, LimitView, SubjectKind};
 
 /// A moment. With `ago`, the page shows how long it has been, and keeps that up to date by itself.
 #[derive(Debug, Clone, Copy)]
@@ -80,30 +82,19 @@ pub(crate) fn share(amount: u64, whole: u64) -> u64 {
     u64::try_from(share).unwrap_or(WIDTH).min(WIDTH)
 }
 
-/// How a verdict looks: `good`, `busy`, `wait`, `bad` or `quiet`.
-pub(crate) fn mood(verdict: &str) -> &'static str {
-    match verdict {
-        "spawned" | "adopted" | "finished" => "good",
-        "deferred" | "released" | "kept" => "wait",
-        "refused" | "failed" => "bad",
-        "deleted" | "steered" => "busy",
-        _ => "quiet",
-    }
-}
-
 /// What a decision is about: where to read more, and what it is called.
 #[derive(Debug)]
 pub(crate) struct About<'a> {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: &'a str,
     pub(crate) href: Option<String>,
     pub(crate) name: &'a str,
 }
 
 impl<'a> About<'a> {
-    pub(crate) fn of(decision: &'a DecisionView) -> Self {
+    pub(crate) fn of(decision: &'a DecisionView, ways: &Ways) -> Self {
         let subject = decision.subject.as_str();
         let href = match decision.subject_kind {
-            SubjectKind::Job => Some(job_href(subject)),
+            SubjectKind::Request(_) => decision.request().and_then(|id| ways.request(&id)),
             SubjectKind::Vm => Some(vm_href(subject)),
             SubjectKind::Pool | SubjectKind::Service => None,
         };
@@ -112,11 +103,28 @@ impl<'a> About<'a> {
     }
 }
 
+/// Where the requests of each door are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ways(Vec<(&'static str, &'static str)>);
+
+impl Ways {
+    pub(crate) fn of(house: &House) -> Self {
+        let words = house.doors.iter().map(|door| door.words());
+        Self(words.map(|words| (words.name, words.nouns)).collect())
+    }
+
+    /// `None` if there is no such door.
+    pub(crate) fn request(&self, id: &RequestId) -> Option<String> {
+        let (_, nouns) = self.0.iter().find(|(name, _)| *name == id.door)?;
+        Some(request_href(nouns, &id.id))
+    }
+}
+
 /// A part of a path, for an address.
 pub(crate) use super::foreign::part as part_of;
 
-pub(crate) fn job_href(id: &str) -> String {
-    format!("/jobs/{}", part(id))
+pub(crate) fn request_href(nouns: &str, id: &str) -> String {
+    format!("/{nouns}/{}", part(id))
 }
 
 pub(crate) fn vm_href(name_or_id: &str) -> String {
@@ -140,12 +148,12 @@ impl<'a> DecisionRow<'a> {
     pub(crate) const COLUMNS: &'static [&'static str] =
         &["Time", "Verdict", "About", "Why", "Bound by"];
 
-    pub(crate) fn new(decision: &'a DecisionView) -> Self {
+    pub(crate) fn new(decision: &'a DecisionView, ways: &Ways) -> Self {
         Self {
             decision,
-            about: About::of(decision),
+            about: About::of(decision, ways),
             at: When::at(decision.at),
-            mood: mood(&decision.verdict),
+            mood: decision.verdict.mood().as_str(),
             reason: Words(&decision.reason),
             more: 0,
         }
@@ -168,7 +176,7 @@ pub(crate) struct Gates<'a> {
 struct Gate<'a> {
     name: Name<'a>,
     /// What it asks, for those who do not know it by name.
-    words: Option<&'static str>,
+    words: Option<Words<'a>>,
     passed: bool,
     need: String,
     have: String,
@@ -185,7 +193,7 @@ impl<'a> Gates<'a> {
 
 impl<'a> Gate<'a> {
     fn new(gate: &'a GateView) -> Self {
-        let amount = |amount: u64| words::in_units_of_gate(&gate.name, amount);
+        let amount = |amount: u64| gate.unit().amount(amount, Style::Long);
         let number = |of: Option<u64>| of.map(amount).unwrap_or_default();
         let limit = gate.limit.map(|limit| match limit {
             LimitView::At(limit) => amount(limit),
@@ -205,7 +213,7 @@ impl<'a> Gate<'a> {
         Self {
             name: Name(&gate.name),
             passed: gate.passed,
-            words: words::of_gate(&gate.name),
+            words: gate.asks().map(Words),
             need: number(gate.need),
             have: number(gate.have),
             limit: limit.unwrap_or_default(),
@@ -218,23 +226,32 @@ impl<'a> Gate<'a> {
 /// One fact with its name.
 #[derive(Debug)]
 pub(crate) struct Fact {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// HTML.
     pub(crate) value: String,
 }
 
 impl Fact {
     pub(crate) fn new(name: &'static str, value: &impl fmt::Display) -> Self {
-        Self { name, value: value.to_string() }
+        Self { name: name.into(), value: value.to_string() }
     }
 
     /// Text that somebody else chose.
     pub(crate) fn text(name: &'static str, value: Option<&str>) -> Option<Self> {
-        value.map(|value| Self { name, value: Words(value).to_string() })
+        value.map(|value| Self { name: name.into(), value: Words(value).to_string() })
+    }
+
+    /// What a door knows of a thing, by the door's own labels.
+    pub(crate) fn of_door(facts: &Facts) -> impl Iterator<Item = Self> {
+        let shown = facts.known();
+        shown.map(|(label, value)| Self {
+            name: plain(label).into_owned().into(),
+            value: Words(value).to_string(),
+        })
     }
 
     pub(crate) fn link(name: &'static str, href: &str, words: &str) -> Self {
-        Self { name, value: format!("<a href=\"{href}\">{}</a>", Name(words)) }
+        Self { name: name.into(), value: format!("<a href=\"{href}\">{}</a>", Name(words)) }
     }
 }
 

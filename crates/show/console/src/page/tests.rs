@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use roost_views::{
+    AddressesView, Facts, LaneView, Overview, Part, PoolView, RequestState, SubjectKind, Verdict,
+    VmView,
+};
 use tokio::time::Instant;
 
 use super::block::Content;
 use super::{Asked, Page, Patch, document};
 use crate::fake::{Fake, decision, job, vm};
-use crate::views::{AddressesView, JobState, LaneView, Overview, PoolView, SubjectKind, VmView};
 
 const HOSTILE: [&str; 5] = [
     "<script>alert(1)</script>",
@@ -18,8 +21,12 @@ const HOSTILE: [&str; 5] = [
 ];
 
 fn html(fake: &Fake, page: &Page) -> String {
-    let rendered = page.render(fake, &Asked::default()).unwrap().unwrap();
+    let rendered = page.render(&fake.house(), &Asked::default()).unwrap().unwrap();
     document(&rendered, None).unwrap()
+}
+
+fn jobs() -> Page {
+    Page::Requests("jobs".into())
 }
 
 fn named(name: &str) -> VmView {
@@ -33,35 +40,39 @@ fn hostile_names_are_shown_and_do_nothing() {
         fake.changes_silently(|overview| {
             overview.service = name.into();
             overview.what_binds = Some(name.into());
-            overview.workers = vec![LaneView {
+            overview.lanes = vec![LaneView {
                 phase: "booting".into(),
                 words: "booting".into(),
+                part: Part::Starting,
                 count: 1,
                 names: vec![name.into()],
             }];
             overview.pools = vec![PoolView {
-                model: name.into(),
+                door: "bakery".into(),
+                name: name.into(),
                 template: Some(name.into()),
-                flavor: Some(name.into()),
+                size: Some(name.into()),
                 wanted: 1,
                 ready: 0,
                 coming: 0,
                 in_use: 0,
                 missing: 1,
                 waiting: Some(name.into()),
+                facts: Facts::default().listed("x", "X", Some(name)),
             }];
             overview.deletions.frozen = Some(name.into());
             overview.link.trouble = Some(name.into());
         });
         fake.shown().vms.push(named(name));
         let mut strange = job(name);
+        strange.facts = Facts::default().listed("bread", "Bread", Some(name));
         (strange.project, strange.vm) = (Some(name.into()), Some(name.into()));
         fake.shown().jobs.push(strange);
         let mut said = decision(1);
         (said.subject, said.reason) = (name.into(), name.into());
         fake.decides(said);
         let pages =
-            [Page::Overview, Page::Jobs, Page::Vms, Page::Decisions, Page::Deletions, Page::Link];
+            [Page::Overview, jobs(), Page::Vms, Page::Decisions, Page::Deletions, Page::Link];
         for page in pages {
             let html = html(&fake, &page);
             let bare = html.replace("<script src=\"/assets/roost.js\" defer></script>", "");
@@ -75,7 +86,7 @@ fn hostile_names_are_shown_and_do_nothing() {
 }
 
 fn delta(fake: &Fake, page: &Page, change: impl FnOnce(&Fake)) -> (usize, usize) {
-    let render = || page.render(fake, &Asked::default()).unwrap().unwrap();
+    let render = || page.render(&fake.house(), &Asked::default()).unwrap().unwrap();
     let before = render();
     change(fake);
     let after = render();
@@ -87,10 +98,11 @@ fn delta(fake: &Fake, page: &Page, change: impl FnOnce(&Fake)) -> (usize, usize)
 fn busy() -> Fake {
     let fake = Fake::default();
     fake.changes_silently(|overview| {
-        overview.workers = ["cloning", "booting", "working"]
+        overview.lanes = ["cloning", "booting", "working"]
             .map(|phase| LaneView {
                 phase: phase.into(),
                 words: phase.into(),
+                part: Part::Starting,
                 count: 12,
                 names: (0..12).map(|number| format!("worker-{phase}-{number}")).collect(),
             })
@@ -115,10 +127,10 @@ fn a_delta_is_a_small_part_of_the_page() {
     let (sent, page) = overview(|seen| seen.queue.waiting += 1);
     assert!(sent * 50 < page, "one number: {sent} of {page}");
     let (sent, page) = overview(|seen| {
-        let moved = seen.workers[1].names.remove(3);
-        seen.workers[1].count -= 1;
-        seen.workers[2].names.push(moved);
-        seen.workers[2].count += 1;
+        let moved = seen.lanes[1].names.remove(3);
+        seen.lanes[1].count -= 1;
+        seen.lanes[2].names.push(moved);
+        seen.lanes[2].count += 1;
     });
     assert!(sent * 25 < page, "a worker went on: {sent} of {page}");
     let (sent, page) = delta(&busy(), &Page::Overview, |fake| {
@@ -127,8 +139,8 @@ fn a_delta_is_a_small_part_of_the_page() {
         fake.decides(said);
     });
     assert!(sent * 15 < page, "a decision: {sent} of {page}");
-    let (sent, page) = delta(&busy(), &Page::Jobs, |fake| {
-        fake.shown().jobs[7].state = JobState::Starting;
+    let (sent, page) = delta(&busy(), &jobs(), |fake| {
+        fake.shown().jobs[7].state = RequestState::Starting;
         fake.shown().jobs.remove(50);
     });
     assert!(sent * 40 < page, "one job of a hundred: {sent} of {page}");
@@ -154,8 +166,8 @@ fn every_row_has_a_cell_for_every_column() {
     bare.gates.clear();
     fake.shown().decisions.push(bare.clone());
     fake.decides(bare);
-    for page in [Page::Overview, Page::Jobs, Page::Vms, Page::Decisions, Page::Deletions] {
-        let rendered = page.render(&fake, &Asked::default()).unwrap().unwrap();
+    for page in [Page::Overview, jobs(), Page::Vms, Page::Decisions, Page::Deletions] {
+        let rendered = page.render(&fake.house(), &Asked::default()).unwrap().unwrap();
         for block in rendered.blocks {
             let Content::Table(table) = block.content else { continue };
             assert!(!table.rows.is_empty(), "{page:?}");
@@ -186,7 +198,7 @@ fn a_vm_that_is_gone_still_tells_why() {
         assert!(html.contains("brave-bohr") && html.contains("its worker has finished"), "{html}");
         assert!(!html.contains("/delete"), "nothing is left to delete");
     }
-    let unknown = Page::Vm("vm-100".into()).render(&fake, &Asked::default()).unwrap();
+    let unknown = Page::Vm("vm-100".into()).render(&fake.house(), &Asked::default()).unwrap();
     assert!(unknown.is_none());
 }
 
@@ -195,12 +207,17 @@ fn the_oldest_job_is_one_that_waits_for_us() {
     let fake = Fake::default();
     let mut refused = job("refused-one");
     let mut said = decision(1);
-    said.verdict = "refused".into();
+    said.verdict = Verdict::Refused;
     refused.verdict = Some(said);
     fake.shown().first_jobs = vec![refused];
     let html = html(&fake, &Page::Overview);
     assert!(html.contains("The oldest job that waits, <a href=\"/jobs/42\">"), "{html}");
-    assert!(html.contains("<b>1</b> jobs refused"), "{html}");
+    assert!(html.contains("<a href=\"/jobs?state=refused\"><b>1</b> jobs refused"), "{html}");
+    // The number led to the list of those that wait, where refused ones are not.
+    let asked = Asked { state: "refused".into(), ..Asked::default() };
+    let rendered = jobs().render(&fake.house(), &asked).unwrap().unwrap();
+    let html = document(&rendered, None).unwrap();
+    assert!(html.contains(">refused-one<") && !html.contains("/jobs/42\""), "{html}");
 }
 
 #[test]
@@ -211,7 +228,7 @@ fn ten_thousand_vms_and_five_hundred_jobs_are_a_quick_page() {
     let began = Instant::now();
     for (page, all) in [
         (Page::Overview, ""),
-        (Page::Jobs, "1 to 100 of 501 jobs"),
+        (jobs(), "1 to 100 of 501 jobs"),
         (Page::Vms, "1 to 100 of 10001 VMs"),
     ] {
         let html = html(&fake, &page);
@@ -227,7 +244,7 @@ fn a_list_is_narrowed_by_what_is_asked() {
     let fake = Fake::default();
     fake.shown().vms = vec![named("needle"), named("hay")];
     let asked = Asked { q: "needle".into(), ..Asked::default() };
-    let rendered = Page::Vms.render(&fake, &asked).unwrap().unwrap();
+    let rendered = Page::Vms.render(&fake.house(), &asked).unwrap().unwrap();
     let html = document(&rendered, None).unwrap();
     assert!(html.contains(">needle<") && !html.contains(">hay<"), "{html}");
     assert!(html.contains("1 VMs of ours") && html.contains("value=\"needle\""));
@@ -235,9 +252,9 @@ fn a_list_is_narrowed_by_what_is_asked() {
 
 #[test]
 fn a_gate_that_bound_says_need_taken_and_limit() {
-    let html = html(&Fake::default(), &Page::Job("42".into()));
+    let html = html(&Fake::default(), &Page::Request { nouns: "jobs".into(), id: "42".into() });
     assert!(html.contains("<tr class=\"fail\">"), "{html}");
     assert!(html.contains("aria-label=\"10 taken, 1 needed, of 10\""), "{html}");
     assert!(html.contains("Bound by <b><bdi class=\"n\">workers</bdi></b>"), "{html}");
-    assert!(html.contains("<small>workers at the same time</small>"), "{html}");
+    assert!(html.contains("VMs at work at the same time</bdi></small>"), "{html}");
 }

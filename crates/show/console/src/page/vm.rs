@@ -2,33 +2,36 @@
 
 use askama::Template;
 use jiff::Timestamp;
+use roost_door::House;
+use roost_views::words::{Style, short_id};
+use roost_views::{DecisionQuery, SubjectKind, VmDetail};
 
 use super::block::{Block, Html};
 use super::foreign::{Name, Words, part, plain};
-use super::job::decisions;
-use super::shown::{Button, Fact, When, job_href};
-use super::vms::{kind_mood, size};
-use super::waterfall::Waterfall;
-use super::words::short_id;
-use crate::Source;
-use crate::views::{DecisionQuery, SubjectKind, VmDetail};
+use super::request::decisions;
+use super::shown::{Button, Fact, Ways, When};
+use super::waterfall;
 
 /// Decisions on one that is gone.
 const SHOWN: usize = 50;
 
-pub(super) fn blocks(detail: &VmDetail, now: Timestamp) -> Result<Vec<Block>, askama::Error> {
-    let waterfall = Waterfall::of_vm(&detail.timeline, now);
+pub(super) fn blocks(
+    house: &House,
+    detail: &VmDetail,
+    now: Timestamp,
+) -> Result<Vec<Block>, askama::Error> {
+    let ways = Ways::of(house);
     Ok(vec![
-        Block::whole("subject", Subject::new(detail).render()?),
-        Block::whole("waterfall", waterfall.map(|it| it.render()).transpose()?.unwrap_or_default()),
+        Block::whole("subject", Subject::new(detail, &ways).render()?),
+        Block::whole("waterfall", waterfall::of_vm(&detail.timeline, now)?),
         Block::whole("annotation", Annotation::new(detail).render()?.trim().to_owned()),
-        decisions(&detail.decisions)?,
+        decisions(&detail.decisions, &ways)?,
     ])
 }
 
 /// One that is gone: what it went through, and why it went. `None` if nothing is known of it.
 pub(super) fn gone(
-    source: &dyn Source,
+    house: &House,
     name_or_id: &str,
     now: Timestamp,
 ) -> Result<Option<(String, Vec<Block>)>, askama::Error> {
@@ -37,7 +40,7 @@ pub(super) fn gone(
         limit: Some(SHOWN),
         ..DecisionQuery::default()
     };
-    let mut known = source.decisions(&query);
+    let mut known = house.decisions(&query);
     known.retain(|decision| {
         decision.subject_kind == SubjectKind::Vm
             && (decision.subject == name_or_id
@@ -56,12 +59,11 @@ pub(super) fn gone(
         ],
         delete: None,
     };
-    let waterfall = Waterfall::of_vm(&source.timeline(&name), now);
     let blocks = vec![
         Block::whole("subject", subject.render()?),
-        Block::whole("waterfall", waterfall.map(|it| it.render()).transpose()?.unwrap_or_default()),
+        Block::whole("waterfall", waterfall::of_vm(&house.timeline(&name), now)?),
         Block::whole("annotation", String::new()),
-        decisions(&known)?,
+        decisions(&known, &Ways::of(house))?,
     ];
     Ok(Some((name, blocks)))
 }
@@ -79,34 +81,41 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn new(detail: &'a VmDetail) -> Self {
+    fn new(detail: &'a VmDetail, ways: &Ways) -> Self {
         let vm = &detail.vm;
+        let request = vm.request.as_ref().map(|request| {
+            let name = short_id(&request.id);
+            match ways.request(request) {
+                Some(href) => Fact::link("Serves", &href, name),
+                None => Fact::new("Serves", &Name(name)),
+            }
+        });
         let facts = [
             Fact::text("Id", Some(&vm.id)),
-            Fact::text("Phase", vm.phase.as_deref()),
-            vm.phase_since.map(|since| Fact::new("In it for", &When::ago(since))),
-            Fact::text("Power", Some(&vm.power)),
-            vm.job.as_deref().map(|job| Fact::link("Job", &job_href(job), short_id(job))),
-            Fact::text("CDS says", vm.worker_status.as_deref()),
-            Fact::text("Model", vm.model.as_deref()),
+            Fact::text("Phase", vm.phase.as_ref().map(|phase| phase.words.as_str())),
+            vm.phase
+                .as_ref()
+                .and_then(|phase| phase.since)
+                .map(|since| Fact::new("In it for", &When::ago(since))),
+            Fact::text("Power", Some(vm.power.as_str())),
+            request,
             Fact::text("Template", vm.template.as_deref()),
-            Fact::text("Flavor", vm.flavor.as_deref()),
-            Some(Fact::new("Size", &size(vm))),
+            Some(Fact::new("Size", &vm.size(Style::Long))),
             Fact::text("Address", vm.address.as_deref()),
             vm.created.map(|at| Fact::new("Created", &When::at(at))),
-            vm.started.map(|at| Fact::new("Worker since", &When::at(at))),
+            vm.started.map(|at| Fact::new("At work since", &When::at(at))),
         ];
         Self {
             name: Name(&vm.name),
             kind: vm.kind.as_str(),
-            mood: kind_mood(vm.kind),
+            mood: vm.kind.mood().as_str(),
             fate: vm.fate.as_deref().map(Words),
-            facts: facts.into_iter().flatten().collect(),
+            facts: facts.into_iter().flatten().chain(Fact::of_door(&vm.facts)).collect(),
             delete: Some(Button {
                 post: format!("/api/v1/vms/{}/delete", part(&vm.id)),
                 words: "Delete this VM",
                 confirm: format!(
-                    "Mark {} for deletion? The guard sees it twice and then lets it go; a job that runs in it is lost.",
+                    "Mark {} for deletion? The guard sees it twice and then lets it go; what runs in it is lost.",
                     vm.name
                 ),
                 with: "{}",

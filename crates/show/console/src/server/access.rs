@@ -1,14 +1,15 @@
-//! Who may do what. Reading is free on this machine; from elsewhere, and for every action, the token or a client certificate is needed. What CDS
-//! operators and Prometheus look at has always been open and stays so.
+//! Who may do what. Reading is free on this machine; from elsewhere, and for every action, the token or a client certificate is needed. What
+//! Prometheus and probes look at is open, as is what a door declares so.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderMap, Method, Request, StatusCode};
+use roost_door::Shown;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{ServerTls, Settings, Shown};
+use crate::{ServerTls, Settings};
 
 /// Who is at the other end of the connection.
 #[derive(Debug, Clone)]
@@ -54,12 +55,9 @@ impl Denied {
     }
 }
 
-/// Whether the path is one that a CDS hatchery shows to everybody, or its like; or a file of the page, which says nothing of the service.
+/// Whether the path is for everybody: metrics and probes, or a file of the page, which says nothing of the service.
 pub(super) fn is_open(path: &str) -> bool {
-    path == "/mon"
-        || path.starts_with("/mon/")
-        || matches!(path, "/metrics" | "/livez" | "/readyz")
-        || matches!(path, "/assets/roost.css" | "/assets/roost.js")
+    matches!(path, "/metrics" | "/livez" | "/readyz" | "/assets/roost.css" | "/assets/roost.js")
 }
 
 /// For any path that is not open, whether it exists or not. `None`: whoever asks has shown nothing and needs nothing.
@@ -298,11 +296,10 @@ mod tests {
 
     #[test]
     fn only_what_everybody_may_see_is_open() {
-        for path in ["/mon", "/mon/status", "/mon/metrics/all", "/metrics", "/livez", "/readyz"] {
+        for path in ["/metrics", "/livez", "/readyz", "/assets/roost.css"] {
             assert!(is_open(path), "{path}");
         }
-        for path in ["/", "/api/v1/jobs", "/monitor", "/metrics/", "/mon%2Fstatus", "//mon/status"]
-        {
+        for path in ["/", "/api/v1/vms", "/metrics/", "/livez%2F", "//metrics", "/mon/status"] {
             assert!(!is_open(path), "{path}");
         }
     }

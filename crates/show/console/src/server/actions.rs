@@ -7,11 +7,12 @@ use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use http::StatusCode;
+use roost_door::{Action, Found, Order, Person, Refused};
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Fault, named};
+use super::answer::{Fault, named, named_in};
+use super::api::{door, which};
 use super::app::App;
-use crate::{Action, Found, Order, Person, Refused};
 
 type Answer = Result<Json<Done>, Fault>;
 type Name = Result<Path<String>, PathRejection>;
@@ -71,19 +72,32 @@ pub(super) async fn delete_vm(
 pub(super) async fn refill_pool(
     State(app): State<Arc<App>>,
     by: Option<Extension<Person>>,
-    model: Name,
+    pool: Name,
     body: Body,
 ) -> Answer {
-    carry_out(&app, by, Action::RefillPool { model: named(model)? }, said(body)?).await
+    carry_out(&app, by, Action::RefillPool { pool: named(pool)? }, said(body)?).await
 }
 
-pub(super) async fn recheck_job(
+pub(super) async fn recheck(
     State(app): State<Arc<App>>,
     by: Option<Extension<Person>>,
-    job: Name,
+    parts: Result<Path<(String, String)>, PathRejection>,
     body: Body,
 ) -> Answer {
-    carry_out(&app, by, Action::RecheckJob { job: named(job)? }, said(body)?).await
+    let (nouns, id) = named_in(parts)?;
+    let request = door(&app, &nouns)?.words().request(id);
+    carry_out(&app, by, Action::Recheck { request }, said(body)?).await
+}
+
+pub(super) async fn recheck_of_door(
+    State(app): State<Arc<App>>,
+    by: Option<Extension<Person>>,
+    parts: Result<Path<(String, String)>, PathRejection>,
+    body: Body,
+) -> Answer {
+    let (door, id) = named_in(parts)?;
+    let request = which(&app, door, id);
+    carry_out(&app, by, Action::Recheck { request }, said(body)?).await
 }
 
 fn said(body: Body) -> Result<Said, Fault> {
@@ -105,16 +119,16 @@ fn in_one_line(reason: &str) -> Option<String> {
 }
 
 async fn carry_out(app: &App, by: Option<Extension<Person>>, action: Action, said: Said) -> Answer {
-    let Some(steer) = &app.steer else {
+    if !app.house.can_be_steered() {
         let words = "this service can only be looked at";
         return Err(Fault::new(StatusCode::NOT_IMPLEMENTED, words));
-    };
+    }
     let Some(Extension(by)) = by else {
         return Err(Fault::new(StatusCode::FORBIDDEN, "nobody knows where this came from"));
     };
     let order = Order { action, by, reason: said.reason };
     tracing::info!(action = ?order.action, by = %order, "told to act");
-    match steer.act(order).await {
+    match app.house.act(order).await {
         Ok(words) => Ok(Json(Done { done: true, words })),
         Err(refused @ Refused::Unknown { .. }) => Err(Fault::not_found(refused.to_string())),
         Err(refused @ Refused::NotNow { .. }) => {

@@ -29,6 +29,11 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, words)
     }
 
+    /// It would be a fault of ours.
+    pub(super) fn broken() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be written")
+    }
+
     pub(super) fn not_found(words: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, words)
     }
@@ -58,4 +63,11 @@ pub(super) fn text(status: StatusCode, content_type: &'static str, text: String)
 /// What stands in the path, as text.
 pub(super) fn named(id: Result<Path<String>, PathRejection>) -> Result<String, Fault> {
     id.map(|Path(id)| id).map_err(|wrong| Fault::new(wrong.status(), wrong.body_text()))
+}
+
+/// Both parts of the path, as text.
+pub(super) fn named_in(
+    parts: Result<Path<(String, String)>, PathRejection>,
+) -> Result<(String, String), Fault> {
+    parts.map(|Path(parts)| parts).map_err(|wrong| Fault::new(wrong.status(), wrong.body_text()))
 }

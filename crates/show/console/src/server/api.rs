@@ -7,15 +7,16 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::StatusCode;
+use roost_door::{DoorWords, FrontDoor};
+use roost_views::{
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, LinkDetail, Overview, PoolView,
+    RequestDetail, RequestId, RequestView, SteeringView, VmDetail, VmView,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::{Fault, named, text};
+use super::answer::{Fault, named, named_in, text};
 use super::app::App;
-use crate::views::{
-    AddressView, DecisionQuery, DecisionView, DeletionsDetail, JobDetail, JobView, LinkDetail,
-    Overview, PoolView, SteeringView, VmDetail, VmView,
-};
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -26,24 +27,79 @@ const DECISIONS: usize = 200;
 pub(super) const MAX_DECISIONS: usize = 1_000;
 
 pub(super) async fn overview(State(app): State<Arc<App>>) -> Json<Overview> {
-    Json(app.source.overview())
+    Json(app.house.overview())
 }
 
-pub(super) async fn jobs(State(app): State<Arc<App>>) -> Json<Vec<JobView>> {
-    Json(app.source.jobs())
+/// Of all doors.
+pub(super) async fn all_requests(State(app): State<Arc<App>>) -> Json<Vec<RequestView>> {
+    Json(app.house.requests())
 }
 
-pub(super) async fn job(
+pub(super) async fn requests(
     State(app): State<Arc<App>>,
-    id: Result<Path<String>, PathRejection>,
-) -> Answer<JobDetail> {
-    let id = named(id)?;
-    let job = app.source.job(&id);
-    job.map(Json).ok_or_else(|| Fault::not_found(format!("job {id} is not known")))
+    nouns: Result<Path<String>, PathRejection>,
+) -> Answer<Vec<RequestView>> {
+    let door = door(&app, &named(nouns)?)?;
+    Ok(Json(door.requests()))
+}
+
+pub(super) async fn request(
+    State(app): State<Arc<App>>,
+    named: Result<Path<(String, String)>, PathRejection>,
+) -> Answer<Value> {
+    let (nouns, id) = named_in(named)?;
+    let door = door(&app, &nouns)?;
+    let words = door.words();
+    let Some(detail) = door.request(&id) else {
+        return Err(Fault::not_found(format!("{} {id} is not known", words.noun)));
+    };
+    written(&words, detail)
+}
+
+/// The same by the door's name.
+pub(super) async fn request_of_door(
+    State(app): State<Arc<App>>,
+    named: Result<Path<(String, String)>, PathRejection>,
+) -> Answer<Value> {
+    let (door, id) = named_in(named)?;
+    let id = which(&app, door, id);
+    let found =
+        app.house.door(&id.door).and_then(|door| Some((door.words(), door.request(&id.id)?)));
+    let Some((words, detail)) = found else {
+        let noun = app.house.noun();
+        return Err(Fault::not_found(format!("{noun} {id} is not known")));
+    };
+    written(&words, detail)
+}
+
+/// In the place of a door's name: whichever knows the request.
+const ANY_DOOR: &str = "-";
+
+pub(super) fn which(app: &App, door: String, id: String) -> RequestId {
+    let id = RequestId { door, id };
+    if id.door != ANY_DOOR {
+        return id;
+    }
+    let knows = |door: &&Arc<dyn FrontDoor>| door.request(&id.id).is_some();
+    let door = app.house.doors.iter().find(knows).or(app.house.doors.first());
+    door.map(|door| door.words().request(&*id.id)).unwrap_or(id)
+}
+
+/// The request stands under `request`, and under what its door calls it.
+fn written(words: &DoorWords, detail: RequestDetail) -> Answer<Value> {
+    let mut json = serde_json::to_value(detail).map_err(|_| Fault::broken())?;
+    json[words.noun] = json["request"].clone();
+    Ok(Json(json))
+}
+
+/// The door that calls its requests so.
+pub(super) fn door(app: &App, nouns: &str) -> Result<Arc<dyn FrontDoor>, Fault> {
+    let door = app.house.door_of(nouns).cloned();
+    door.ok_or_else(|| Fault::not_found(format!("there is nothing at /api/v1/{nouns}")))
 }
 
 pub(super) async fn vms(State(app): State<Arc<App>>) -> Json<Vec<VmView>> {
-    Json(app.source.vms())
+    Json(app.house.vms())
 }
 
 pub(super) async fn vm(
@@ -51,32 +107,32 @@ pub(super) async fn vm(
     id: Result<Path<String>, PathRejection>,
 ) -> Answer<VmDetail> {
     let id = named(id)?;
-    let vm = app.source.vm(&id);
+    let vm = app.house.vm(&id);
     vm.map(Json).ok_or_else(|| Fault::not_found(format!("VM {id} is not one of ours")))
 }
 
 pub(super) async fn pools(State(app): State<Arc<App>>) -> Json<Vec<PoolView>> {
-    Json(app.source.pools())
+    Json(app.house.pools())
 }
 
 pub(super) async fn addresses(State(app): State<Arc<App>>) -> Json<Vec<AddressView>> {
-    Json(app.source.addresses())
+    Json(app.house.addresses())
 }
 
 pub(super) async fn deletions(State(app): State<Arc<App>>) -> Json<DeletionsDetail> {
-    Json(app.source.deletions())
+    Json(app.house.deletions())
 }
 
 pub(super) async fn link(State(app): State<Arc<App>>) -> Json<LinkDetail> {
-    Json(app.source.link())
+    Json(app.house.link())
 }
 
 pub(super) async fn steering(State(app): State<Arc<App>>) -> Json<SteeringView> {
-    Json(app.source.steering())
+    Json(app.house.steering())
 }
 
 pub(super) async fn config(State(app): State<Arc<App>>) -> Answer<Value> {
-    let config = app.source.config();
+    let config = app.house.doors.iter().find_map(|door| door.config());
     config.map(Json).ok_or_else(|| Fault::not_found("this service does not show its configuration"))
 }
 
@@ -124,5 +180,5 @@ pub(super) async fn decisions(
     asked: Result<Query<Asked>, QueryRejection>,
 ) -> Answer<Vec<DecisionView>> {
     let Query(asked) = asked.map_err(|wrong| Fault::bad_request(wrong.body_text()))?;
-    Ok(Json(app.source.decisions(&asked.validate()?)))
+    Ok(Json(app.house.decisions(&asked.validate()?)))
 }

@@ -3,29 +3,31 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use http::header::{
-    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL,
-    CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use roost_door::{House, Person, Route};
 use tokio::sync::{Semaphore, watch};
 
 use super::access::{self, Peer};
 use super::answer::Fault;
-use super::{actions, api, events, meter, mon, pages, probes};
-use crate::{Person, Settings, Source, Steer};
+use super::{actions, api, events, meter, metrics, pages, probes};
+use crate::Settings;
 
 /// Whatever a name manages to become in a page, it cannot run, load or send anything.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Each looks at the source a few times a second.
+/// Each looks at the house a few times a second.
 const MAX_LISTENERS: usize = 64;
+
+/// The time by the service's clock, so that nobody has to ask for the overview to say how long ago something was.
+const NOW: HeaderName = HeaderName::from_static("roost-now");
 
 /// An order is a few words.
 const MAX_BODY: usize = 16 * 1_024;
@@ -33,9 +35,9 @@ const MAX_BODY: usize = 16 * 1_024;
 /// What every handler can reach.
 #[derive(Debug)]
 pub(super) struct App {
-    pub(super) source: Arc<dyn Source>,
-    /// `None`: it can only be looked at.
-    pub(super) steer: Option<Arc<dyn Steer>>,
+    pub(super) house: Arc<House>,
+    /// Paths that doors answer by themselves.
+    pub(super) own: Vec<Own>,
     pub(super) settings: Settings,
     /// One permit for each stream of events.
     pub(super) listeners: Arc<Semaphore>,
@@ -45,21 +47,34 @@ pub(super) struct App {
 
 impl App {
     pub(super) fn new(
-        source: Arc<dyn Source>,
-        steer: Option<Arc<dyn Steer>>,
+        house: Arc<House>,
         settings: Settings,
         closing: watch::Receiver<bool>,
     ) -> Self {
         let listeners = Arc::new(Semaphore::new(MAX_LISTENERS));
-        Self { source, steer, settings, listeners, closing }
+        Self { house, own: Vec::new(), settings, listeners, closing }
+    }
+}
+
+/// A path that a door answers by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Own {
+    pub(super) path: &'static str,
+    is_open: bool,
+}
+
+impl App {
+    fn is_own_and_open(&self, request: &Request) -> bool {
+        let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+        self.own.iter().any(|own| own.is_open && Some(own.path) == matched)
     }
 }
 
 macro_rules! routes {
     ($($method:ident $path:literal => $handler:path;)+) => {
         /// A closed set, because they become metric labels.
-        pub(super) const ROUTES: [Route; [$($path),+].len()] =
-            [$(Route { method: stringify!($method), path: $path }),+];
+        pub(super) const ROUTES: [Common; [$($path),+].len()] =
+            [$(Common { method: stringify!($method), path: $path }),+];
 
         fn routes() -> Router<Arc<App>> {
             Router::new()$(.route($path, $method($handler)))+
@@ -67,27 +82,25 @@ macro_rules! routes {
     };
 }
 
-/// One that is answered.
+/// One that the console answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Route {
+pub(super) struct Common {
     /// In small letters.
     pub(super) method: &'static str,
     pub(super) path: &'static str,
 }
 
 routes! {
-    get "/mon/version" => mon::version;
-    get "/mon/status" => mon::status;
-    get "/mon/workers" => mon::workers;
-    get "/mon/metrics" => mon::metrics;
-    get "/mon/metrics/all" => mon::metrics_described;
-    get "/metrics" => mon::metrics;
+    get "/metrics" => metrics::metrics;
     get "/livez" => probes::livez;
     get "/readyz" => probes::readyz;
     get "/api/v1/overview" => api::overview;
-    get "/api/v1/jobs" => api::jobs;
-    get "/api/v1/jobs/{id}" => api::job;
-    post "/api/v1/jobs/{id}/recheck" => actions::recheck_job;
+    get "/api/v1/requests" => api::all_requests;
+    get "/api/v1/requests/{door}/{id}" => api::request_of_door;
+    post "/api/v1/requests/{door}/{id}/recheck" => actions::recheck_of_door;
+    get "/api/v1/{nouns}" => api::requests;
+    get "/api/v1/{nouns}/{id}" => api::request;
+    post "/api/v1/{nouns}/{id}/recheck" => actions::recheck;
     get "/api/v1/vms" => api::vms;
     get "/api/v1/vms/{id}" => api::vm;
     post "/api/v1/vms/{id}/delete" => actions::delete_vm;
@@ -103,16 +116,16 @@ routes! {
     get "/api/v1/events" => events::events;
     get "/api/v1/openapi.json" => api::openapi;
     get "/" => pages::overview;
-    get "/jobs" => pages::jobs;
-    get "/jobs/{id}" => pages::job;
+    get "/{nouns}" => pages::requests;
+    get "/{nouns}/{id}" => pages::request;
     get "/vms" => pages::vms;
     get "/vms/{id}" => pages::vm;
     get "/decisions" => pages::decisions;
     get "/deletions" => pages::deletions;
     get "/link" => pages::link;
     get "/live/" => pages::live_overview;
-    get "/live/jobs" => pages::live_jobs;
-    get "/live/jobs/{id}" => pages::live_job;
+    get "/live/{nouns}" => pages::live_requests;
+    get "/live/{nouns}/{id}" => pages::live_request;
     get "/live/vms" => pages::live_vms;
     get "/live/vms/{id}" => pages::live_vm;
     get "/live/decisions" => pages::live_decisions;
@@ -122,9 +135,16 @@ routes! {
     get "/assets/roost.js" => pages::script;
 }
 
-pub(super) fn router(app: App) -> Router {
+pub(super) fn router(mut app: App) -> Router {
+    let of_doors = app.house.doors.iter().flat_map(|door| Arc::clone(door).routes());
+    let mut own = Router::<()>::new();
+    for Route { path, methods, is_open } in of_doors {
+        app.own.push(Own { path, is_open });
+        own = own.route(path, methods);
+    }
     let app = Arc::new(app);
     routes()
+        .merge(own.with_state(()))
         .fallback(async |request: Request| {
             Fault::not_found(format!("there is nothing at {}", request.uri().path()))
         })
@@ -136,16 +156,15 @@ pub(super) fn router(app: App) -> Router {
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))
         // The last one added is the first to see a request.
-        .layer(from_fn(share_with_pages))
         .layer(from_fn_with_state(Arc::clone(&app), guard))
         .layer(from_fn_with_state(Arc::clone(&app), meter::measure))
-        .layer(from_fn(harden))
+        .layer(from_fn_with_state(Arc::clone(&app), harden))
         .with_state(app)
 }
 
 /// Lets through who may, and says with the request who that is, if they have shown it.
 async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if !access::is_open(request.uri().path()) {
+    if !access::is_open(request.uri().path()) && !app.is_own_and_open(&request) {
         let peer = request.extensions().get::<Peer>();
         match access::check(&app.settings, peer, &request) {
             Ok(shown) => {
@@ -172,30 +191,14 @@ fn wants_page(request: &Request) -> bool {
         && !path.starts_with("/live/")
 }
 
-/// CDS lets any page in any browser read what is below `/mon`. Nothing else is shared so.
-async fn share_with_pages(request: Request, next: Next) -> Response {
-    let is_mon = request.uri().path().starts_with("/mon/");
-    if !is_mon {
-        return next.run(request).await;
-    }
-    let mut answer = if request.method() == Method::OPTIONS {
-        StatusCode::NO_CONTENT.into_response()
-    } else {
-        next.run(request).await
-    };
-    let headers = answer.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let methods = HeaderValue::from_static("GET, HEAD, OPTIONS");
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
-    answer
-}
-
 /// What is shown is of this moment, and is what its type says.
-async fn harden(request: Request, next: Next) -> Response {
+async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
     let mut answer = next.run(request).await;
     let headers = answer.headers_mut();
+    if is_api && let Ok(now) = HeaderValue::try_from(app.house.now().to_string()) {
+        headers.insert(NOW, now);
+    }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));

@@ -13,6 +13,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, stream};
 use http::{HeaderMap, StatusCode};
+use roost_door::{House, Subscription};
+use roost_views::{DecisionQuery, DecisionView, Overview};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
@@ -20,8 +22,6 @@ use tokio::time::{Instant, sleep_until};
 use super::answer::Fault;
 use super::api::MAX_DECISIONS;
 use super::app::App;
-use crate::views::{DecisionQuery, DecisionView, Overview};
-use crate::{Source, Subscription};
 
 /// Four a second is as much as an eye can follow.
 const BETWEEN_OVERVIEWS: Duration = Duration::from_millis(250);
@@ -38,19 +38,19 @@ pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap) -> R
         return Fault::new(StatusCode::SERVICE_UNAVAILABLE, words).into_response();
     };
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    let listener = Listener::new(Arc::clone(&app.source), seen, app.closing.clone(), permit);
+    let listener = Listener::new(Arc::clone(&app.house), seen, app.closing.clone(), permit);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
     Sse::new(listener.into_stream()).keep_alive(keep_alive).into_response()
 }
 
 #[derive(Debug)]
 struct Listener {
-    source: Arc<dyn Source>,
+    house: Arc<House>,
     news: Subscription,
     closing: watch::Receiver<bool>,
     /// The last overview that was sent.
     sent: Option<Arc<Overview>>,
-    /// The source said so since the overview was looked at.
+    /// The feed said so since the overview was looked at.
     touched: bool,
     looked: Instant,
     /// The last decision that the listener knows.
@@ -61,15 +61,15 @@ struct Listener {
 
 impl Listener {
     fn new(
-        source: Arc<dyn Source>,
+        house: Arc<House>,
         seen: Option<u64>,
         closing: watch::Receiver<bool>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         // Before anything is read, so that nothing falls in between.
-        let news = source.subscribe();
+        let news = house.feed.subscribe();
         Self {
-            source,
+            house,
             news,
             closing,
             sent: None,
@@ -107,7 +107,7 @@ impl Listener {
                 () = sleep_until(self.looked + wait) => {
                     self.looked = Instant::now();
                     self.touched = false;
-                    let overview = self.source.overview();
+                    let overview = self.house.overview();
                     if self.sent.as_ref().is_none_or(|sent| overview.has_news_since(sent)) {
                         return Some(self.show(overview));
                     }
@@ -130,7 +130,7 @@ impl Listener {
     }
 
     fn begin(&mut self) -> News {
-        let overview = self.source.overview();
+        let overview = self.house.overview();
         let last = overview.recent.last().map_or(0, |decision| decision.seq);
         // Beyond the last one: it was another life of the service that the listener knew.
         if self.seen == 0 || self.seen > last {
@@ -148,7 +148,7 @@ impl Listener {
             limit: Some(MAX_DECISIONS),
             ..DecisionQuery::default()
         };
-        self.missed = self.source.decisions(&query).into_iter().map(Arc::new).collect();
+        self.missed = self.house.decisions(&query).into_iter().map(Arc::new).collect();
     }
 
     fn show(&mut self, overview: Overview) -> News {
@@ -209,8 +209,8 @@ mod tests {
     async fn listening(fake: Fake, seen: Option<u64>) -> (Lab, News) {
         let (fake, (close, closing)) = (Arc::new(fake), watch::channel(false));
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let source: Arc<dyn Source> = fake.clone();
-        let mut listener = Listener::new(source, seen, closing, permit);
+        let house = Arc::new(fake.house());
+        let mut listener = Listener::new(house, seen, closing, permit);
         let first = listener.next().await.unwrap();
         (Lab { fake, listener, _close: close }, first)
     }

@@ -4,18 +4,17 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http_body::Body as _;
+use roost_door::Answered;
 use tokio::time::Instant;
 
 use super::app::{App, ROUTES};
-use crate::Answered;
 
-/// Tells the source of every answer.
+/// Tells the doors of every answer.
 pub(super) async fn measure(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
-    let matched = request.extensions().get::<MatchedPath>();
-    let handler = matched
-        .and_then(|matched| ROUTES.into_iter().find(|route| route.path == matched.as_str()))
-        .map_or("other", |route| route.path);
+    let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let known = ROUTES.iter().map(|route| route.path).chain(app.own.iter().map(|own| own.path));
+    let handler = known.into_iter().find(|path| Some(*path) == matched).unwrap_or("other");
     let request_bytes = request.body().size_hint().lower();
     let method = request.method().clone();
     let answer = next.run(request).await;
@@ -28,6 +27,6 @@ pub(super) async fn measure(State(app): State<Arc<App>>, request: Request, next:
     };
     let Answered { status, took, .. } = answered;
     tracing::debug!(%method, handler, status, ?took, "answered a request");
-    app.source.http_answered(&answered);
+    app.house.http_answered(&answered);
     answer
 }

@@ -7,7 +7,7 @@ mod api;
 mod app;
 mod events;
 mod meter;
-mod mon;
+mod metrics;
 #[cfg(test)]
 mod openapi;
 mod pages;
@@ -28,6 +28,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use roost_door::House;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -36,7 +37,7 @@ use tokio::time::{sleep, timeout};
 
 use self::access::Peer;
 use self::app::App;
-use crate::{ServerTls, Settings, Source, Steer};
+use crate::{ServerTls, Settings};
 
 /// Operators, a Prometheus or two, and pages that are open; the rest waits in the backlog.
 const MAX_CONNECTIONS: usize = 512;
@@ -53,29 +54,17 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// A running service, and who may look at it and steer it.
 #[derive(Debug, Clone)]
 pub struct Console {
-    pub source: Arc<dyn Source>,
-    /// `None`: it can only be looked at.
-    pub steer: Option<Arc<dyn Steer>>,
+    pub house: Arc<House>,
     pub settings: Settings,
 }
 
-/// As [`Console::serve`], for a service that can only be looked at.
-pub async fn serve(
-    listener: TcpListener,
-    source: Arc<dyn Source>,
-    settings: Settings,
-    closing: impl Future<Output = ()>,
-) {
-    Console { source, steer: None, settings }.serve(listener, closing).await;
-}
-
 impl Console {
-    /// Serves what `source` shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
+    /// Serves what the house shows until `closing` ends: then no new connection is taken, streams of events end, requests under way are answered. Dropping
     /// it cuts all connections at once.
     pub async fn serve(self, listener: TcpListener, closing: impl Future<Output = ()>) {
         let (close, closes) = watch::channel(false);
         let tls = self.settings.tls.clone();
-        let router = app::router(App::new(self.source, self.steer, self.settings, closes));
+        let router = app::router(App::new(self.house, self.settings, closes));
         let service = TowerToHyperService::new(router);
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();

@@ -1,15 +1,15 @@
 //! `openapi.json`: made from the routes and the types of what they show, and held against what is answered.
 
+use roost_views::{
+    AddressView, DecisionView, DeletionsDetail, LinkDetail, Overview, PoolView, RequestDetail,
+    RequestView, SteeringView, VmDetail, VmView,
+};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::actions::{Done, Said};
 use super::app::ROUTES;
-use crate::views::{
-    AddressView, DecisionView, DeletionsDetail, JobDetail, JobView, LinkDetail, MonitoringView,
-    Overview, PoolView, SteeringView, VersionView, VmDetail, VmView,
-};
 
 /// What a route answers with.
 enum Shows {
@@ -25,26 +25,24 @@ fn shows(path: &str, generator: &mut SchemaGenerator) -> Option<(&'static str, S
         Shows::Json(generator.subschema_for::<T>().to_value())
     }
     Some(match path {
-        "/mon/version" => ("The version, as CDS services show it", of::<VersionView>(generator)),
-        "/mon/status" => {
-            ("How the service is; 503 if a line is an alert", of::<MonitoringView>(generator))
-        }
-        "/mon/workers" => {
-            ("Workers, in the form of CDS", Shows::Json(json!({"type": "array", "items": {}})))
-        }
-        "/mon/metrics" | "/metrics" => ("Metrics for Prometheus", Shows::Text("text/plain")),
-        "/mon/metrics/all" => {
-            ("What the metrics are, in the form of CDS", Shows::Json(json!({"type": "array"})))
-        }
+        "/metrics" => ("Metrics for Prometheus", Shows::Text("text/plain")),
         "/livez" => ("Whether the loops make progress", Shows::Text("text/plain")),
         "/readyz" => ("Whether the views are good enough to act on", Shows::Text("text/plain")),
         "/api/v1/overview" => ("The whole picture", of::<Overview>(generator)),
-        "/api/v1/jobs" => ("Jobs, those that wait longest first", of::<Vec<JobView>>(generator)),
-        "/api/v1/jobs/{id}" => {
-            ("A job, every decision on it, and the phases of its VM", of::<JobDetail>(generator))
+        "/api/v1/requests" => ("Requests of all doors", of::<Vec<RequestView>>(generator)),
+        "/api/v1/requests/{door}/{id}" => (
+            "A request by its door, or by `-` for whichever knows it",
+            of::<RequestDetail>(generator),
+        ),
+        "/api/v1/{nouns}" => {
+            ("Requests of a door, those that wait longest first", of::<Vec<RequestView>>(generator))
         }
-        "/api/v1/jobs/{id}/recheck" => {
-            ("Ask CDS about a job anew and weigh it now", of::<Done>(generator))
+        "/api/v1/{nouns}/{id}" => (
+            "A request, every decision on it, and the phases of its VM; also under the door's noun",
+            of::<RequestDetail>(generator),
+        ),
+        "/api/v1/{nouns}/{id}/recheck" | "/api/v1/requests/{door}/{id}/recheck" => {
+            ("Look at a request anew and weigh it now", of::<Done>(generator))
         }
         "/api/v1/vms" => ("Our own VMs", of::<Vec<VmView>>(generator)),
         "/api/v1/vms/{id}" => ("A VM by name or id", of::<VmDetail>(generator)),
@@ -73,7 +71,7 @@ fn shows(path: &str, generator: &mut SchemaGenerator) -> Option<(&'static str, S
             Shows::Text("text/event-stream"),
         ),
         "/api/v1/openapi.json" => ("This description", Shows::Json(json!({"type": "object"}))),
-        "/" | "/jobs" | "/jobs/{id}" | "/vms" | "/vms/{id}" | "/decisions" | "/deletions"
+        "/" | "/{nouns}" | "/{nouns}/{id}" | "/vms" | "/vms/{id}" | "/decisions" | "/deletions"
         | "/link" | "/assets/roost.css" | "/assets/roost.js" => ("The web page", Shows::Page),
         live if live.starts_with("/live/") => ("What changes on a page", Shows::Page),
         _ => return None,
@@ -103,6 +101,16 @@ fn description() -> Value {
             let name =
                 json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
             parameters.push(name);
+        }
+        if route.path.contains("{nouns}") {
+            parameters.push(json!({
+                "name": "nouns", "in": "path", "required": true, "schema": {"type": "string"},
+                "description": "What a door calls its requests: `doors[].nouns` of the overview",
+            }));
+        }
+        if route.path.contains("{door}") {
+            let door = json!({"name": "door", "in": "path", "required": true, "schema": {"type": "string"}});
+            parameters.push(door);
         }
         if route.path == "/api/v1/decisions" {
             for name in ["subject", "verdict", "bound_by", "after", "limit"] {
@@ -175,6 +183,7 @@ fn misfits(all: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> 
                     let at = format!("{at}.{key}");
                     match known.get(key) {
                         Some(schema) => found.extend(misfits(all, schema, value, &at)),
+                        None if schema["additionalProperties"] == true => {}
                         None => found.push(format!("{at}: is not described")),
                     }
                 }
@@ -221,13 +230,14 @@ async fn every_route_answers_with_what_it_says() {
             let content = &operation["responses"]["200"]["content"]["application/json"];
             let Some(schema) = content.get("schema") else { continue };
             let id = match path.as_str() {
-                "/api/v1/jobs/{id}" => "42",
+                "/api/v1/{nouns}/{id}" | "/api/v1/requests/{door}/{id}" => "42",
                 "/api/v1/actions/{id}" => "drain",
                 // The one that the fake refuses.
                 "/api/v1/pools/{id}/refill" => continue,
                 _ => "vm-7",
             };
-            let answer = lab.ask(method, &path.replace("{id}", id)).await;
+            let place = path.replace("{id}", id).replace("{nouns}", "jobs").replace("{door}", "-");
+            let answer = lab.ask(method, &place).await;
             let found = misfits(&description, schema, &answer, path);
             assert!(found.is_empty(), "{found:#?}");
             asked += 1;

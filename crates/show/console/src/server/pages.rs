@@ -11,14 +11,14 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, StatusCode};
+use roost_door::{House, Person, Shown, Subscription};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::access::Denied;
-use super::answer::{Fault, named, text};
+use super::answer::{Fault, named, named_in, text};
 use super::app::App;
 use crate::page::{Asked, Page, Patch, Rendered, document, stranger};
-use crate::{Person, Shown, Source, Subscription};
 
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 
@@ -32,6 +32,7 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 type Name = Result<Path<String>, PathRejection>;
+type Names = Result<Path<(String, String)>, PathRejection>;
 type By = Option<Extension<Person>>;
 
 macro_rules! pages {
@@ -52,28 +53,63 @@ macro_rules! pages {
 
 pages! {
     overview, live_overview => Overview;
-    jobs, live_jobs => Jobs;
     vms, live_vms => Vms;
     decisions, live_decisions => Decisions;
     deletions, live_deletions => Deletions;
     link, live_link => Link;
 }
 
-pub(super) async fn job(
+pub(super) async fn requests(
     State(app): State<Arc<App>>,
-    id: Name,
+    nouns: Name,
     by: By,
     Query(asked): Query<Asked>,
 ) -> Response {
-    named(id).map_or_else(Fault::into_response, |id| show(&app, &Page::Job(id), &asked, by))
+    let page = named(nouns).and_then(|nouns| requests_of(&app, nouns));
+    page.map_or_else(Fault::into_response, |page| show(&app, &page, &asked, by))
 }
 
-pub(super) async fn live_job(
+pub(super) async fn live_requests(
     State(app): State<Arc<App>>,
-    id: Name,
+    nouns: Name,
     Query(asked): Query<Asked>,
 ) -> Response {
-    named(id).map_or_else(Fault::into_response, |id| follow(&app, Page::Job(id), asked))
+    let page = named(nouns).and_then(|nouns| requests_of(&app, nouns));
+    page.map_or_else(Fault::into_response, |page| follow(&app, page, asked))
+}
+
+pub(super) async fn request(
+    State(app): State<Arc<App>>,
+    parts: Names,
+    by: By,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let page = named_in(parts).and_then(|(nouns, id)| request_of(&app, nouns, id));
+    page.map_or_else(Fault::into_response, |page| show(&app, &page, &asked, by))
+}
+
+pub(super) async fn live_request(
+    State(app): State<Arc<App>>,
+    parts: Names,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let page = named_in(parts).and_then(|(nouns, id)| request_of(&app, nouns, id));
+    page.map_or_else(Fault::into_response, |page| follow(&app, page, asked))
+}
+
+/// Any other single word is nothing that there is.
+fn requests_of(app: &App, nouns: String) -> Result<Page, Fault> {
+    match app.house.door_of(&nouns) {
+        Some(_) => Ok(Page::Requests(nouns)),
+        None => Err(Fault::not_found(format!("there is nothing at /{nouns}"))),
+    }
+}
+
+fn request_of(app: &App, nouns: String, id: String) -> Result<Page, Fault> {
+    match app.house.door_of(&nouns) {
+        Some(_) => Ok(Page::Request { nouns, id }),
+        None => Err(Fault::not_found(format!("there is nothing at /{nouns}/{id}"))),
+    }
 }
 
 pub(super) async fn vm(
@@ -117,24 +153,27 @@ pub(super) fn turned_away(denied: Denied) -> Response {
 
 fn show(app: &App, page: &Page, asked: &Asked, by: By) -> Response {
     // Whoever comes with a certificate may act without signing in, if anything can be told to act.
-    let may_act = match (by.map(|Extension(by)| by.shown), &app.steer) {
-        (Some(Shown::Certificate { name }), Some(_)) => Some(name),
+    let may_act = match by.map(|Extension(by)| by.shown) {
+        Some(Shown::Certificate { name }) if app.house.can_be_steered() => Some(name),
         _ => None,
     };
-    let found = page.render(app.source.as_ref(), asked);
+    let found = page.render(&app.house, asked);
     let html = found.and_then(|found| {
         found.as_ref().map(|found| document(found, may_act.as_deref())).transpose()
     });
     match html {
         Ok(Some(html)) => text(StatusCode::OK, HTML, html),
-        Ok(None) => missing(page),
+        Ok(None) => missing(app, page),
         Err(error) => broken(&error),
     }
 }
 
-fn missing(page: &Page) -> Response {
+fn missing(app: &App, page: &Page) -> Response {
     let words = match page {
-        Page::Job(id) => format!("job {} is not known", crate::page::plain(id)),
+        Page::Request { nouns, id } => {
+            let noun = app.house.door_of(nouns).map_or("request", |door| door.words().noun);
+            format!("{noun} {} is not known", crate::page::plain(id))
+        }
         Page::Vm(id) => format!("VM {} is not one of ours, or is gone", crate::page::plain(id)),
         _ => "there is no such page".to_owned(),
     };
@@ -153,15 +192,15 @@ fn follow(app: &Arc<App>, page: Page, asked: Asked) -> Response {
         return Fault::new(StatusCode::SERVICE_UNAVAILABLE, words).into_response();
     };
     // Before anything is read, so that nothing falls in between.
-    let news = app.source.subscribe();
-    let source = Arc::clone(&app.source);
-    let sent = match page.render(source.as_ref(), &asked) {
+    let news = app.house.feed.subscribe();
+    let house = Arc::clone(&app.house);
+    let sent = match page.render(&house, &asked) {
         Ok(Some(rendered)) => rendered,
-        Ok(None) => return missing(&page),
+        Ok(None) => return missing(app, &page),
         Err(error) => return broken(&error),
     };
     let follower = Follower {
-        source,
+        house,
         page,
         asked,
         news,
@@ -180,7 +219,7 @@ fn follow(app: &Arc<App>, page: Page, asked: Asked) -> Response {
 
 /// Somebody who has a page open.
 struct Follower {
-    source: Arc<dyn Source>,
+    house: Arc<House>,
     page: Page,
     asked: Asked,
     news: Subscription,
@@ -214,7 +253,7 @@ impl Follower {
             }
             self.looked = Instant::now();
             touched = false;
-            let rendered = self.page.render(self.source.as_ref(), &self.asked).ok()??;
+            let rendered = self.page.render(&self.house, &self.asked).ok()??;
             let patch = Patch::between(&self.sent, &rendered);
             let has_news =
                 !patch.is_empty() || rendered.now.as_second() != self.sent.now.as_second();
@@ -230,7 +269,8 @@ impl Follower {
 fn bare(of: &Rendered) -> Rendered {
     Rendered {
         title: String::new(),
-        place: of.place,
+        place: of.place.clone(),
+        places: Vec::new(),
         service: String::new(),
         version: String::new(),
         now: of.now,

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::StatusCode;
+use roost_views::Health;
 
 use super::answer::text;
 use super::app::App;
-use crate::views::Health;
 
 pub(super) async fn livez(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
-    answer("livez", &app.source.liveness(), is_verbose(query.as_deref()))
+    answer("livez", &app.house.liveness(), is_verbose(query.as_deref()))
 }
 
 pub(super) async fn readyz(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
-    answer("readyz", &app.source.readiness(), is_verbose(query.as_deref()))
+    answer("readyz", &app.house.readiness(), is_verbose(query.as_deref()))
 }
 
 /// `?verbose` as well as `?verbose=1`.
@@ -57,7 +57,7 @@ fn render(probe: &str, health: &Health, verbose: bool) -> (StatusCode, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::CheckView;
+    use roost_views::CheckView;
 
     fn check(name: &str, ok: bool, words: &str) -> CheckView {
         CheckView { name: name.into(), ok, words: words.into() }

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Response, StatusCode};
+use roost_views::{DecisionQuery, Overview};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,9 +15,8 @@ use tokio::time::timeout;
 
 use super::Console;
 use super::app::ROUTES;
+use crate::Settings;
 use crate::fake::{Fake, FakeSteer, decision};
-use crate::views::{DecisionQuery, LevelView, Overview};
-use crate::{Settings, Source};
 
 pub(super) struct Lab {
     pub(super) fake: Arc<Fake>,
@@ -44,9 +44,8 @@ async fn lab_with(settings: Settings) -> Lab {
     let base = format!("http://{}", listener.local_addr().unwrap());
     let fake = Arc::new(Fake::default());
     let (close, closing) = oneshot::channel();
-    let source: Arc<dyn Source> = fake.clone();
-    let steer = Arc::new(FakeSteer::default());
-    let console = Console { source, steer: Some(steer.clone()), settings };
+    let steer = Arc::clone(&fake.steer);
+    let console = Console { house: Arc::new(fake.house()), settings };
     let server = tokio::spawn(console.serve(listener, async {
         let _ = closing.await;
     }));
@@ -78,51 +77,29 @@ async fn parsed<T: DeserializeOwned>(answer: Response) -> T {
 }
 
 #[tokio::test]
-async fn cds_operators_find_what_they_know() {
-    let lab = lab().await;
-    let (status, version) = lab.json("/mon/version").await;
-    assert_eq!(
-        (status, &version["version"], &version["os"]),
-        (200, &json!("0.1.0"), &json!("linux"))
-    );
-    assert!(version.get("db_migrate").is_none());
-    assert_eq!(lab.json("/mon/workers").await.1, json!([{"name": "w-1", "status": "Building"}]));
-    assert_eq!(lab.json("/mon/metrics/all").await.1, json!([{"name": "cds/hatchery/jobs_count"}]));
-    for path in ["/mon/metrics", "/metrics"] {
-        let metrics = lab.get(path).await;
-        assert_eq!(metrics.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
-        assert_eq!(metrics.text().await.unwrap(), "cds_hatchery_jobs_count 3\n");
-    }
+async fn a_door_answers_paths_of_its_own_and_says_which_are_open() {
+    let lab = lab_with(with_token()).await;
+    assert_eq!(lab.json("/bakery/status").await.1, json!({"from": "the door"}));
+    let ask = |path: &str| {
+        let request = lab.client.get(format!("{}{path}", lab.base));
+        request.header("X-Forwarded-For", "10.0.0.7").send()
+    };
+    assert_eq!(ask("/bakery/status").await.unwrap().status(), StatusCode::OK);
+    assert_eq!(ask("/bakery/recipes").await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let handlers = lab.fake.shown().answered.iter().map(|it| it.handler).collect::<Vec<_>>();
+    assert_eq!(handlers, ["/bakery/status", "/bakery/status", "/bakery/recipes"]);
+    let metrics = lab.get("/metrics").await;
+    assert_eq!(metrics.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    assert_eq!(metrics.text().await.unwrap(), "bakery_jobs_count 3\n");
 }
 
 #[tokio::test]
-async fn one_alert_makes_the_status_unavailable_and_a_warning_does_not() {
+async fn every_answer_of_the_api_says_what_time_it_is() {
+    // Commands fetched the whole overview to learn it.
     let lab = lab().await;
-    for (level, code) in [(LevelView::Ok, 200), (LevelView::Warn, 200), (LevelView::Alert, 503)] {
-        lab.fake.shown().level = level;
-        let (status, body) = lab.json("/mon/status").await;
-        assert_eq!(status, code, "{level:?}");
-        assert_eq!(body["lines"][0]["status"], level.as_str());
-        assert_eq!(body["lines"][0]["type"], "hatchery");
-    }
-}
-
-#[tokio::test]
-async fn any_page_may_read_mon_and_nothing_else() {
-    let lab = lab().await;
-    for path in ["/mon/status", "/mon/metrics", "/mon/none"] {
-        assert_eq!(lab.get(path).await.headers()["access-control-allow-origin"], "*", "{path}");
-    }
-    for path in ["/api/v1/overview", "/metrics", "/readyz", "/none"] {
-        let answer = lab.get(path).await;
-        assert!(!answer.headers().contains_key("access-control-allow-origin"), "{path}");
-    }
-    let preflight =
-        |path: &str| lab.client.request(Method::OPTIONS, format!("{}{path}", lab.base)).send();
-    let allowed = preflight("/mon/status").await.unwrap();
-    assert_eq!(allowed.status(), StatusCode::NO_CONTENT);
-    assert_eq!(allowed.headers()["access-control-allow-methods"], "GET, HEAD, OPTIONS");
-    assert!(!preflight("/api/v1/jobs").await.unwrap().status().is_success());
+    let now = lab.get("/api/v1/jobs/42").await.headers()["roost-now"].to_str().unwrap().to_owned();
+    assert_eq!(now.parse::<jiff::Timestamp>().unwrap(), crate::fake::NOW);
+    assert!(!lab.get("/readyz").await.headers().contains_key("roost-now"));
 }
 
 #[tokio::test]
@@ -142,10 +119,13 @@ async fn probes_answer_in_plain_words() {
 async fn the_api_shows_the_views_as_they_are() {
     let lab = lab().await;
     let overview: Overview = parsed(lab.get("/api/v1/overview").await).await;
-    assert_eq!(overview, lab.fake.overview());
+    assert_eq!(overview, lab.fake.house().overview());
+    assert_eq!(overview.doors[0].nouns, "jobs");
     assert_eq!(lab.json("/api/v1/jobs").await.1[0]["state"], "waiting");
     let job = lab.json("/api/v1/jobs/42").await.1;
-    assert_eq!(job["job"]["protocol"], "v2");
+    assert_eq!((&job["job"]["oven"], &job["job"]["door"]), (&json!("v2"), &json!("bakery")));
+    assert_eq!(job["job"], job["request"], "under its door's noun, too");
+    assert_eq!(lab.json("/api/v1/requests").await.1, lab.json("/api/v1/jobs").await.1);
     assert_eq!(job["decisions"][0]["gates"][0]["limit"], 10);
     assert_eq!(lab.json("/api/v1/jobs/a%2Fb%20c").await.1["job"]["id"], "a/b c");
     assert_eq!(lab.json("/api/v1/vms").await.1[0]["kind"], "worker");
@@ -185,7 +165,8 @@ async fn what_cannot_be_answered_says_why_in_json() {
         ("/api/v1/decisions?limit=many", 400, "limit must be a number, is \"many\""),
         ("/api/v1/decisions?verdit=kept", 400, "Failed to deserialize query string"),
         ("/none", 404, "there is nothing at /none"),
-        ("/mon/none", 404, "there is nothing at /mon/none"),
+        ("/api/v1/pods", 404, "there is nothing at /api/v1/pods"),
+        ("/pods/1", 404, "there is nothing at /pods/1"),
         ("/debug/pprof/heap", 404, "there is nothing at /debug/pprof/heap"),
     ] {
         let (code, body) = lab.json(path).await;
@@ -193,7 +174,7 @@ async fn what_cannot_be_answered_says_why_in_json() {
         let said = body["error"].as_str().unwrap();
         assert!(said.starts_with(words), "{path}: {said}");
     }
-    let posted = lab.client.post(format!("{}/mon/status", lab.base)).send().await.unwrap();
+    let posted = lab.client.post(format!("{}/bakery/status", lab.base)).send().await.unwrap();
     assert_eq!(posted.status(), StatusCode::METHOD_NOT_ALLOWED);
     let said: Value = parsed(posted).await;
     assert_eq!(said["error"], "this path can only be read");
@@ -220,7 +201,7 @@ async fn from_elsewhere_the_token_is_needed_except_for_what_is_open() {
         }
     }
     assert_eq!(ask("/api/v1/jobs", Some("s3cret")).await.unwrap().status(), StatusCode::OK);
-    for path in ["/mon/status", "/mon/workers", "/metrics", "/livez", "/readyz"] {
+    for path in ["/bakery/status", "/metrics", "/livez", "/readyz"] {
         assert_eq!(ask(path, None).await.unwrap().status(), StatusCode::OK, "{path}");
     }
     let posted = lab.client.post(format!("{}/api/v1/jobs", lab.base)).send().await.unwrap();
@@ -236,21 +217,20 @@ async fn every_answer_is_counted_under_its_route() {
         routes.map(|route| route.path).filter(move |path| !streams(path))
     };
     for path in read() {
-        lab.get(&path.replace("{id}", "vm-7")).await;
+        lab.get(&path.replace("{id}", "vm-7").replace("{nouns}", "jobs")).await;
     }
-    lab.get("/none").await;
+    lab.get("/none/at/all").await;
     let shown = lab.fake.shown();
     let handlers: Vec<_> = shown.answered.iter().map(|answered| answered.handler).collect();
     assert_eq!(handlers, read().chain(["other"]).collect::<Vec<_>>());
-    let workers =
-        shown.answered.iter().find(|answered| answered.handler == "/mon/workers").unwrap();
-    assert_eq!((workers.status, workers.response_bytes), (200, 36));
+    let metrics = shown.answered.iter().find(|answered| answered.handler == "/metrics").unwrap();
+    assert_eq!((metrics.status, metrics.response_bytes), (200, 20));
 }
 
 #[tokio::test]
 async fn nothing_is_cached_or_guessed_at() {
     let lab = lab().await;
-    for path in ["/api/v1/overview", "/mon/status", "/none"] {
+    for path in ["/api/v1/overview", "/bakery/status", "/none"] {
         let answer = lab.get(path).await;
         assert_eq!(answer.headers()["cache-control"], "no-store", "{path}");
         assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{path}");
@@ -343,7 +323,19 @@ async fn an_action_is_done_for_whoever_has_the_token_and_for_nobody_else() {
         ("/actions/thaw", "", 200, "ResumeDeletions { found: StartOver }"),
         ("/actions/thaw", r#"{"found": "approve"}"#, 200, "ResumeDeletions { found: Approve }"),
         ("/vms/vm-7/delete", "", 200, "DeleteVm { vm: \"vm-7\" }"),
-        ("/jobs/a%2Fb/recheck", "", 200, "RecheckJob { job: \"a/b\" }"),
+        (
+            "/jobs/a%2Fb/recheck",
+            "",
+            200,
+            "Recheck { request: RequestId { door: \"bakery\", id: \"a/b\" } }",
+        ),
+        (
+            "/requests/-/42/recheck",
+            "",
+            200,
+            "Recheck { request: RequestId { door: \"bakery\", id: \"42\" } }",
+        ),
+        ("/pods/7/recheck", "", 404, "there is nothing at /api/v1/pods"),
         ("/vms/vm-0/delete", "", 404, "VM vm-0 is not known"),
         ("/pools/debian12/refill", "", 409, "the host is down"),
         ("/actions/explode", "", 404, "there is no action \"explode\""),

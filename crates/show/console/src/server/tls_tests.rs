@@ -56,9 +56,9 @@ async fn lab(clients: Option<&Authority>, token: Option<&str>) -> Lab {
     let settings = Settings { token: token.map(Into::into), tls: Some(tls), ..Settings::default() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let steer = Arc::new(FakeSteer::default());
-    let console =
-        Console { source: Arc::new(Fake::default()), steer: Some(steer.clone()), settings };
+    let fake = Fake::default();
+    let steer = Arc::clone(&fake.steer);
+    let console = Console { house: Arc::new(fake.house()), settings };
     tokio::spawn(console.serve(listener, std::future::pending()));
     Lab { servers, steer, port }
 }
@@ -102,7 +102,7 @@ async fn a_client_certificate_opens_what_the_token_opens_and_the_audit_names_it(
 
     let nobody = lab.client(None);
     assert_eq!(lab.look(&nobody, "/api/v1/jobs").await, StatusCode::FORBIDDEN);
-    assert_eq!(lab.look(&nobody, "/mon/status").await, StatusCode::OK);
+    assert_eq!(lab.look(&nobody, "/bakery/status").await, StatusCode::OK);
     let refused = post(&nobody).await.unwrap();
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
     let said: Value = serde_json::from_slice(&refused.bytes().await.unwrap()).unwrap();
@@ -123,7 +123,7 @@ async fn a_certificate_of_somebody_else_lets_nobody_in() {
         signed(&clients, "eve", ExtendedKeyUsagePurpose::ServerAuth),
         signed(&lab.servers, "eve", ExtendedKeyUsagePurpose::ClientAuth),
     ] {
-        let asked = lab.client(Some(&eve)).get(lab.url("/mon/status")).send().await;
+        let asked = lab.client(Some(&eve)).get(lab.url("/bakery/status")).send().await;
         assert!(asked.is_err(), "{asked:?}");
     }
     let nobody = lab.client(None);
@@ -145,11 +145,11 @@ async fn who_speaks_plain_http_or_nothing_at_all_holds_up_nobody() {
     let lab = lab(None, None).await;
     let silent = TcpStream::connect(("127.0.0.1", lab.port)).await.unwrap();
     let mut plain = TcpStream::connect(("127.0.0.1", lab.port)).await.unwrap();
-    plain.write_all(b"GET /mon/status HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    plain.write_all(b"GET /bakery/status HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer).await;
     assert!(!String::from_utf8_lossy(&answer).contains("HTTP/1.1 200"), "{answer:?}");
-    let served = lab.client(None).get(lab.url("/mon/status")).send().await.unwrap();
+    let served = lab.client(None).get(lab.url("/bakery/status")).send().await.unwrap();
     assert_eq!(served.status(), StatusCode::OK);
     drop(silent);
 }

@@ -38,11 +38,7 @@ impl Nest {
         for vm in snapshot.owned_by(HATCHERY, self.hatchery()) {
             let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
             let Some(id) = annotation.job().filter(|id| !jobs.contains_key(id)) else { continue };
-            let state = of_vm(
-                !is_leaving(vm, &annotation, desk.beside()),
-                beside.status(&vm.name).is_some(),
-            );
-            let job = of_annotation(&id, &annotation, &vm.name, state);
+            let job = of_own_vm(&id, vm, &annotation, &desk, &beside);
             jobs.insert(id, job);
         }
         drop(desk);
@@ -55,7 +51,7 @@ impl Nest {
     pub(super) fn explain(&self, id: &str) -> Option<JobDetail> {
         let id = JobId::parse(id.trim())?;
         let decisions = self.journal.find(&Query::of(subject(&id)));
-        let known = self.jobs().into_iter().find(|job| job.id == id);
+        let known = self.job(&id);
         let forgotten = || {
             // It waits no more, or was never ours to start; what was decided still says why.
             decisions.last().map(|_| self.with_verdict(bare(&id, JobState::Ended)))
@@ -63,6 +59,30 @@ impl Nest {
         let job = known.or_else(forgotten)?;
         let vm = job.worker.as_ref().and_then(|worker| self.vm(worker));
         Some(JobDetail { job, decisions, vm })
+    }
+
+    /// One of [`Self::jobs`], without making the others.
+    fn job(&self, id: &JobId) -> Option<Job> {
+        let snapshot = self.mirror.snapshot();
+        let lists = self.workers.latest().unwrap_or_default();
+        let beside = Beside::new(self, &lists);
+        let desk = self.desk();
+        let heard = desk.jobs.iter().find(|(known, _)| *known == id);
+        let served = || desk.jobs.served().rev().find(|served| served.job.id == *id);
+        let job = if let Some((id, entry)) = heard {
+            self.heard(id, entry)
+        } else if let Some(served) = served() {
+            of_served(served, self.state_of(served, &snapshot, &desk, &beside))
+        } else {
+            let mut ours = snapshot.owned_by(HATCHERY, self.hatchery());
+            ours.find_map(|vm| {
+                let annotation = own_annotation(vm, self.hatchery())?;
+                let is_its = annotation.job().is_some_and(|job| job == *id);
+                is_its.then(|| of_own_vm(id, vm, &annotation, &desk, &beside))
+            })?
+        };
+        drop(desk);
+        Some(self.with_verdict(job))
     }
 
     fn heard(&self, id: &JobId, entry: &Entry) -> Job {
@@ -159,6 +179,18 @@ fn of_served(served: &Served, state: JobState) -> Job {
         worker: Some(Arc::clone(&served.worker)),
         ..bare(&served.job.id, state)
     }
+}
+
+fn of_own_vm(
+    id: &JobId,
+    vm: &roost_fleet::Vm,
+    annotation: &Annotation,
+    desk: &Desk,
+    beside: &Beside<'_>,
+) -> Job {
+    let serves = !is_leaving(vm, annotation, desk.beside());
+    let state = of_vm(serves, beside.status(&vm.name).is_some());
+    of_annotation(id, annotation, &vm.name, state)
 }
 
 fn of_annotation(id: &JobId, annotation: &Annotation, name: &Arc<str>, state: JobState) -> Job {

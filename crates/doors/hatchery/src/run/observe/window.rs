@@ -92,6 +92,11 @@ impl Window {
         self.nest.overview()
     }
 
+    /// The same without looking at each VM: no lanes.
+    pub fn brief_overview(&self) -> Overview {
+        self.nest.overview_of(&[])
+    }
+
     /// Those that wait first, the oldest of them first; then those that start, run, and have ended.
     pub fn jobs(&self) -> Vec<Job> {
         self.nest.jobs()
