@@ -81,7 +81,7 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
         assert!(list.contains(part), "{part} is missing in\n{list}");
     }
     let job = session.picture(1);
-    for part in ["A worker was started for it", "GATE", "workers", "PHASE", "###"] {
+    for part in ["A VM was started for it", "GATE", "workers", "PHASE", "###"] {
         assert!(job.contains(part), "{part} is missing in\n{job}");
     }
     let vm = session.picture(2);
