@@ -13,6 +13,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -73,23 +75,29 @@ pub fn priorityqueue_bench() -> Option<Binary> {
     ORACLE.get(|| program().build())
 }
 
-struct Program {
-    name: &'static str,
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
     /// The pinned module that it is about, and its version.
-    release: (&'static str, &'static str),
+    pub(crate) release: (&'static str, &'static str),
     /// The folder of `go.mod`.
-    module: PathBuf,
+    pub(crate) module: PathBuf,
     /// The folder of the `main` package, below the module's.
-    package: &'static str,
+    pub(crate) package: &'static str,
+    /// Folders of the module that it uses.
+    pub(crate) uses: &'static [&'static str],
+    /// What the linker sets beside leaving out symbols.
+    pub(crate) link: String,
+    pub(crate) limit: Duration,
 }
 
 impl Program {
-    fn new(name: &'static str, module: &str, package: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str, module: &str, package: &'static str) -> Self {
         let release = ("govmomi", GOVMOMI_VERSION);
-        Self { name, release, module: target::crate_folder(module), package }
+        let module = target::crate_folder(module);
+        Self { name, release, module, package, uses: &[], link: String::new(), limit: BUILD_LIMIT }
     }
 
-    fn build(&self) -> Result<Binary, Missing> {
+    pub(crate) fn build(&self) -> Result<Binary, Missing> {
         let sources = self
             .fingerprint()
             .map_err(|source| Missing::Folder { path: self.module.join(self.package), source })?;
@@ -102,14 +110,19 @@ impl Program {
     /// Changes with the sources. Not their age: a checkout or a restored cache makes old files new.
     fn fingerprint(&self) -> io::Result<u64> {
         let mut files = vec![self.module.join("go.mod"), self.module.join("go.sum")];
-        for entry in fs::read_dir(self.module.join(self.package))? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "go") {
-                files.push(path);
+        for folder in self.uses.iter().chain([&self.package]) {
+            for entry in fs::read_dir(self.module.join(folder))? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "go") {
+                    files.push(path);
+                }
             }
         }
         files.sort();
         let mut hasher = DefaultHasher::new();
+        if !self.link.is_empty() {
+            self.link.hash(&mut hasher);
+        }
         for file in files {
             file.file_name().hash(&mut hasher);
             fs::read(&file)?.hash(&mut hasher);
@@ -121,20 +134,58 @@ impl Program {
         require_tool("go", "version", Missing::Go)?;
         let (module, version) = self.release;
         let step = format!("building {} on {module} {version}", self.name);
-        say(&format!("{step}; the first time takes a minute or two"));
+        let minutes = self.limit.as_secs() / 60;
+        say(&format!("{step}; with an empty cache this takes a while, {minutes} minutes at most"));
         let mut command = Command::new("go");
         command
             .current_dir(&self.module)
-            .args(["build", "-trimpath", "-ldflags=-s -w", "-o"])
+            .args(["build", "-trimpath"])
+            .arg(format!("-ldflags=-s -w {}", self.link))
+            .arg("-o")
             .arg(folder.join(self.name))
             .arg(format!("./{}", self.package))
             // Neither a C compiler nor the caller's own Go workspace has a say.
             .env("CGO_ENABLED", "0")
             .env("GOWORK", "off");
-        match process::run(&mut command, BUILD_LIMIT) {
+        let progress = Progress::start(step.clone());
+        let built = process::run(&mut command, self.limit);
+        progress.stop();
+        match built {
             Ok(output) if output.is_success() => Ok(()),
             Ok(output) => Err(Missing::Fetch { step, detail: output.stderr }),
             Err(error) => Err(Missing::Fetch { step, detail: error.to_string() }),
+        }
+    }
+}
+
+/// Says once a minute that a long step is still at work, and at its end how long it took.
+struct Progress {
+    step: String,
+    stop: mpsc::Sender<()>,
+    thread: thread::JoinHandle<Duration>,
+}
+
+impl Progress {
+    #[expect(clippy::disallowed_methods, reason = "a compiler takes real time")]
+    fn start(step: String) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let shown = step.clone();
+        let thread = thread::spawn(move || {
+            let started = std::time::Instant::now();
+            while stopped.recv_timeout(Duration::from_mins(1))
+                == Err(mpsc::RecvTimeoutError::Timeout)
+            {
+                say(&format!("{shown}: at work for {} min", started.elapsed().as_secs() / 60));
+            }
+            started.elapsed()
+        });
+        Self { step, stop, thread }
+    }
+
+    fn stop(self) {
+        drop(self.stop);
+        if let Ok(took) = self.thread.join() {
+            say(&format!("{}: took {} s", self.step, took.as_secs()));
         }
     }
 }
@@ -169,7 +220,7 @@ mod tests {
             write(file, "1");
         }
         let module = scratch.path().to_path_buf();
-        let program = Program { name: "test", release: ("m", "1"), module, package: "." };
+        let program = Program { module, package: ".", ..Program::new("test", ".", ".") };
         let before = program.fingerprint().unwrap();
         write("main.go", "1");
         write("README.md", "1");

@@ -6,6 +6,7 @@ mod debian;
 mod go;
 mod govc;
 mod install;
+mod kubernetes;
 mod process;
 mod prometheus;
 mod python;
@@ -22,6 +23,10 @@ pub use go::{
     vcsim,
 };
 pub use govc::Govc;
+pub use kubernetes::{
+    Cluster, ClusterOptions, KUBERNETES_VERSION, Kubectl, METRICS_SERVER_VERSION, etcd,
+    kube_apiserver, kube_controller_manager, kube_scheduler, kubectl, metrics_server,
+};
 pub use process::Output;
 pub use prometheus::{PROMETHEUS_AT_LEAST, Prometheus, Promtool, promtool};
 pub use python::python3;

@@ -1,0 +1,16 @@
+// Command kube-controller-manager is Kubernetes' own, unchanged, behind a main of ours.
+package main
+
+import (
+	"os"
+	_ "time/tzdata"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+
+	_ "roost/oracle/kube/lifeline"
+)
+
+func main() { os.Exit(cli.Run(app.NewControllerManagerCommand())) }
