@@ -1,6 +1,7 @@
 //! From a request to its answer.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -10,14 +11,18 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use serde_json::json;
 
+use crate::admission;
 use crate::discovery;
+use crate::fault::Action;
+use crate::openapi;
 use crate::path::{Query, Route, route};
 use crate::request::{Answer, Body, Request, header};
 use crate::sim::KubeSim;
 use crate::status::ApiError;
 use crate::user::User;
-use crate::verb::{Commit, Subject};
+use crate::verb::{Commit, Draft, Subject};
 use crate::watch::Disturbance;
+use crate::world::World;
 
 /// The body of an answer: at once, or as a watch goes on.
 pub type AnswerBody = UnsyncBoxBody<Bytes, io::Error>;
@@ -27,8 +32,13 @@ const WRITE_TRIES: usize = 5;
 
 impl KubeSim {
     /// Answers a request. An error is a connection that breaks.
-    #[expect(clippy::unused_async, reason = "the answer may wait for others")]
     pub async fn answer(&self, request: http::Request<Bytes>) -> io::Result<Response<AnswerBody>> {
+        if self.is_down() {
+            return Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "the simulated server is down",
+            ));
+        }
         let (parts, body) = request.into_parts();
         let path = parts.uri.path().to_owned();
         let outcome = match self.user(&parts) {
@@ -42,7 +52,7 @@ impl KubeSim {
                     content_type: header(&parts.headers, "content-type"),
                     accept: header(&parts.headers, "accept"),
                     user_agent: header(&parts.headers, "user-agent"),
-                    body,
+                    body: body.clone(),
                 };
                 match route(&path) {
                     Route::Groups(which) => discovery::list_groups(
@@ -53,8 +63,8 @@ impl KubeSim {
                     Route::Resources { group, version } => {
                         discovery::list_resources(&self.world(), &group, &version)
                     }
-                    Route::Resource(target) => self.answer_resource(&request(target)),
-                    Route::Other(path) => self.answer_other(&path),
+                    Route::Resource(target) => return self.answer_or_fail(&request(target)).await,
+                    Route::Other(path) => self.answer_other(&parts.method, &path, &body),
                 }
             }
         };
@@ -84,43 +94,145 @@ impl KubeSim {
         Ok(User::impersonated(&parts.headers).unwrap_or(user))
     }
 
-    fn answer_resource(&self, request: &Request) -> Result<Answer, ApiError> {
-        let subject = Subject::find(&self.world(), &request.target)?;
+    /// Lets rules have their way with a request.
+    async fn answer_or_fail(&self, request: &Request) -> io::Result<Response<AnswerBody>> {
+        let cut = || {
+            io::Error::new(
+                io::ErrorKind::ConnectionReset,
+                "the simulated server cut the connection",
+            )
+        };
+        let fault = self.rules_mut().decide(request);
+        let mut disturbance = Disturbance::default();
+        match &fault {
+            Some(Action::Conflict) => {
+                let found = Subject::find(&self.world(), &request.target);
+                return Ok(respond(found.and_then(|subject| {
+                    Err(ApiError::modified(&subject.kind, &request.target.name))
+                })));
+            }
+            Some(Action::Timeout) => {
+                let error = ApiError::new(
+                    StatusCode::GATEWAY_TIMEOUT,
+                    "Timeout",
+                    "Timeout: request did not complete within the allotted timeout",
+                );
+                return Ok(respond(Err(error)));
+            }
+            Some(Action::TooManyRequests { retry_after }) => {
+                return Ok(respond(Err(ApiError::too_many_requests(*retry_after))));
+            }
+            Some(Action::Status { code }) => {
+                let code = StatusCode::from_u16(*code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                return Ok(respond(Err(ApiError::new(code, "InternalError", "a rule says so"))));
+            }
+            Some(Action::CutBefore) => return Err(cut()),
+            Some(Action::Delay { by_ms }) => {
+                tokio::time::sleep(Duration::from_millis(*by_ms)).await;
+            }
+            Some(Action::Hang) => std::future::pending().await,
+            Some(Action::Restart { for_ms }) => {
+                self.restart(Duration::from_millis(*for_ms));
+                return Err(cut());
+            }
+            Some(action) => disturbance = action.disturbance(),
+            None => {}
+        }
+        let outcome = self.answer_resource(request, disturbance).await;
+        if fault == Some(Action::CutAfter) {
+            return Err(cut());
+        }
+        Ok(respond(outcome))
+    }
+
+    async fn answer_resource(
+        &self,
+        request: &Request,
+        disturbance: Disturbance,
+    ) -> Result<Answer, ApiError> {
+        if let Some(review) = self.world().review(request) {
+            return review;
+        }
+        let subject = {
+            let world = self.world();
+            if !world.kinds().any(|kind| kind.group == request.target.group) {
+                return Ok(Answer::not_even_json());
+            }
+            let subject = Subject::find(&world, &request.target)?;
+            world.authorize(&subject, request)?;
+            subject
+        };
         let is_one = !request.target.name.is_empty();
         let has_part = !request.target.subresource.is_empty();
         match request.method {
             Method::GET | Method::HEAD if request.query.is_set("watch") => {
-                self.world().watch(&subject, request, Disturbance::default())
+                self.world().watch(&subject, request, disturbance)
             }
             Method::GET | Method::HEAD if is_one => self.world().get_one(&subject, request),
             Method::GET | Method::HEAD => self.world().list(&subject, request),
             Method::POST if is_one && has_part => self.world().post_below(&subject, request),
-            Method::POST if !is_one => self.write(&subject, request),
-            Method::PUT | Method::PATCH if is_one => self.write(&subject, request),
-            Method::DELETE if is_one && !has_part => self.world().delete_one(&subject, request),
+            Method::POST if !is_one => self.write(&subject, request).await,
+            Method::PUT | Method::PATCH if is_one => self.write(&subject, request).await,
+            Method::DELETE if is_one && !has_part => self.delete(&subject, request).await,
             Method::DELETE if !has_part => self.world().delete_many(&subject, request),
             _ => Err(ApiError::method_not_allowed()),
         }
     }
 
-    fn write(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
+    async fn write(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
+        let has_hooks = self.has_hooks(subject);
         for _ in 0..WRITE_TRIES {
-            let mut world = self.world();
-            let mut draft = world.draft(subject.clone(), request)?;
-            world.finish_draft(&mut draft)?;
-            match world.commit(&draft)? {
-                Commit::Stored(stored, code) => {
-                    let mut answer = world.show(&draft, request, &stored, code)?;
-                    answer.warnings = draft.warnings;
-                    return Ok(answer);
+            let mut draft = {
+                let mut world = self.world();
+                let mut draft = world.draft(subject.clone(), request)?;
+                if !has_hooks {
+                    world.finish_draft(&mut draft)?;
+                    if let Some(answer) = finish(&mut world, draft, request)? {
+                        return Ok(answer);
+                    }
+                    continue;
                 }
-                Commit::Stale => {}
+                draft
+            };
+            self.mutate(&mut draft, request).await?;
+            self.world().finish_draft(&mut draft)?;
+            self.validate(&mut draft, request).await?;
+            if let Some(answer) = finish(&mut self.world(), draft, request)? {
+                return Ok(answer);
             }
         }
         Err(ApiError::modified(&subject.kind, &subject.key.1))
     }
 
-    fn answer_other(&self, path: &[String]) -> Result<Answer, ApiError> {
+    async fn delete(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
+        let mut warnings = Vec::new();
+        if self.has_hooks(subject) {
+            let old = self.world().get(&subject.kind, &subject.key);
+            let old = old.ok_or_else(|| ApiError::not_found(&subject.kind, &subject.key.1))?;
+            let asked = admission::Subject {
+                kind: subject.kind.clone(),
+                version: request.target.version.clone(),
+                subresource: String::new(),
+                operation: "DELETE",
+                namespace: subject.key.0.clone(),
+                name: subject.key.1.clone(),
+                object: serde_json::Value::Null,
+                old: old.value.clone(),
+                is_dry_run: request.is_dry_run(),
+            };
+            warnings = self.validate_subject(&asked, request).await?;
+        }
+        let mut answer = self.world().delete_one(subject, request)?;
+        answer.warnings = warnings;
+        Ok(answer)
+    }
+
+    fn answer_other(
+        &self,
+        method: &Method,
+        path: &[String],
+        body: &Bytes,
+    ) -> Result<Answer, ApiError> {
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         match path.as_slice() {
             ["version"] => Ok(Answer::json(
@@ -131,11 +243,28 @@ impl KubeSim {
                 }),
             )),
             ["healthz" | "livez" | "readyz", ..] => Ok(Answer::text("ok")),
-            _ => {
-                let _ = self;
-                Err(ApiError::no_such_resource())
+            ["openapi", "v3"] => Ok(openapi::index(&self.world())),
+            ["openapi", "v3", "api", version] => openapi::document(&self.world(), "", version),
+            ["openapi", "v3", "apis", group, version] => {
+                openapi::document(&self.world(), group, version)
             }
+            ["roost", "control", path @ ..] if self.world().options.control_endpoint => {
+                self.control(method, path, body)
+            }
+            _ => Err(ApiError::no_such_resource()),
         }
+    }
+}
+
+/// Stores a draft; `None` when somebody was quicker.
+fn finish(world: &mut World, draft: Draft, request: &Request) -> Result<Option<Answer>, ApiError> {
+    match world.commit(&draft)? {
+        Commit::Stored(stored, code) => {
+            let mut answer = world.show(&draft, request, &stored, code)?;
+            answer.warnings = draft.warnings;
+            Ok(Some(answer))
+        }
+        Commit::Stale => Ok(None),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 
-use crate::kind::{Column, Conversion, Kind, Origin, Scale, Version};
+use crate::kind::{Column, Kind, Origin, Scale, Version};
 use crate::object::strings;
 use crate::schema::Schema;
 use crate::status::Cause;
@@ -15,12 +15,6 @@ pub(crate) fn kind(definition: &Value) -> Kind {
     let names = &spec["names"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let texts = |value: &Value| strings(Some(value)).into_iter().map(ToOwned::to_owned).collect();
-    let conversion = match spec["conversion"]["strategy"].as_str() {
-        Some("Webhook") => {
-            Conversion::Webhook(spec["conversion"]["webhook"]["clientConfig"].clone())
-        }
-        _ => Conversion::None,
-    };
     let mut versions: Vec<_> =
         spec["versions"].as_array().into_iter().flatten().map(version).collect();
     versions.sort_by_key(|version| std::cmp::Reverse(rank(&version.name)));
@@ -34,7 +28,7 @@ pub(crate) fn kind(definition: &Value) -> Kind {
         categories: texts(&names["categories"]),
         is_namespaced: spec["scope"].as_str() == Some("Namespaced"),
         versions,
-        origin: Origin::Custom { conversion },
+        origin: Origin::Custom,
     }
 }
 

@@ -27,16 +27,7 @@ pub(crate) struct Kind {
 #[derive(Debug)]
 pub(crate) enum Origin {
     BuiltIn(&'static BuiltIn),
-    Custom { conversion: Conversion },
-}
-
-/// How objects get from one version to another.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Conversion {
-    /// Only `apiVersion` changes.
-    None,
-    /// A webhook is asked; this is its `clientConfig`.
-    Webhook(Value),
+    Custom,
 }
 
 #[derive(Debug)]
@@ -83,6 +74,15 @@ impl Kind {
         }
     }
 
+    /// `ConfigMap`, `Widget.example.com`.
+    pub(crate) fn full_kind(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.clone()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+
     pub(crate) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
@@ -100,13 +100,13 @@ impl Kind {
     }
 
     pub(crate) fn is_custom(&self) -> bool {
-        matches!(self.origin, Origin::Custom { .. })
+        matches!(self.origin, Origin::Custom)
     }
 
     pub(crate) fn built_in(&self) -> Option<&'static BuiltIn> {
         match self.origin {
             Origin::BuiltIn(built_in) => Some(built_in),
-            Origin::Custom { .. } => None,
+            Origin::Custom => None,
         }
     }
 

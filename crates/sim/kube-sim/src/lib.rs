@@ -1,23 +1,32 @@
 #![doc = include_str!("../README.md")]
-#![expect(dead_code, reason = "parts that later ones use")]
-
+mod admission;
 mod answer;
 mod apply;
 mod builtin;
 mod cel;
 mod client;
+mod control;
 mod convert;
 mod custom;
 mod discovery;
+mod fault;
+mod glob;
+mod jsonpath;
 mod kind;
+mod manifest;
 mod object;
+mod openapi;
 mod options;
 mod patch;
 mod path;
 mod present;
+mod protobuf;
+mod rbac;
 mod request;
+mod review;
 mod schema;
 mod selector;
+mod server;
 mod sim;
 mod status;
 mod store;
@@ -27,7 +36,11 @@ mod verb;
 mod watch;
 mod world;
 
+pub use admission::WebhookHandler;
 pub use answer::AnswerBody;
-pub use options::Options;
+pub use fault::{Action, Rule, RuleId, RuleReport, When};
+pub use manifest::ManifestError;
+pub use options::{Grant, Options};
+pub use server::{ServeError, Server};
 pub use sim::KubeSim;
 pub use user::User;

@@ -54,10 +54,6 @@ impl Presenter {
         &self.version
     }
 
-    pub(crate) fn is_table(&self) -> bool {
-        self.form == Form::Table
-    }
-
     fn is_plain(&self, kind: &Kind, stored: &Stored) -> bool {
         self.form == Form::Whole && !convert::is_needed(kind, &self.version, &stored.value)
     }

@@ -58,6 +58,12 @@ impl Request {
 
     /// The body, which is JSON or YAML.
     pub(crate) fn object(&self) -> Result<Value, ApiError> {
+        if self.content_type.starts_with("application/vnd.kubernetes.protobuf") {
+            let refused = |why| {
+                ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", why)
+            };
+            return crate::protobuf::object(&self.body).map_err(refused);
+        }
         parse(&self.body)
     }
 }
@@ -97,6 +103,11 @@ impl Answer {
 
     pub(crate) fn bytes(code: StatusCode, body: Bytes) -> Self {
         Self { code, body: Body::Json(body), warnings: Vec::new() }
+    }
+
+    /// What there is below a path that nobody serves.
+    pub(crate) fn not_even_json() -> Self {
+        Self { code: StatusCode::NOT_FOUND, ..Self::text("404 page not found\n") }
     }
 
     pub(crate) fn text(text: impl Into<Bytes>) -> Self {

@@ -1,11 +1,17 @@
 //! The handle on an embedded API server.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use roost_clock::Clock;
 use serde_json::Value;
 
+use tokio::time::Instant;
+
+use crate::admission::WebhookHandler;
+use crate::fault::Rules;
 use crate::options::Options;
 use crate::world::World;
 
@@ -18,6 +24,10 @@ pub struct KubeSim {
 pub(crate) struct Shared {
     // A std mutex: nothing is awaited while it is held.
     world: Mutex<World>,
+    rules: Mutex<Rules>,
+    handlers: Mutex<BTreeMap<String, WebhookHandler>>,
+    /// Requests before then are refused as if nobody listened.
+    down_until: Mutex<Option<Instant>>,
 }
 
 impl fmt::Debug for KubeSim {
@@ -30,11 +40,44 @@ impl fmt::Debug for KubeSim {
 impl KubeSim {
     /// An empty cluster: the usual namespaces and nothing else.
     pub fn start(options: Options, clock: Arc<dyn Clock>) -> Self {
-        Self { shared: Arc::new(Shared { world: Mutex::new(World::new(options, clock)) }) }
+        let rules = Mutex::new(Rules::new(options.seed));
+        let world = Mutex::new(World::new(options, clock));
+        let (handlers, down_until) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { world, rules, handlers, down_until }) }
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn rules_mut(&self) -> MutexGuard<'_, Rules> {
+        self.shared.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn handlers(&self) -> MutexGuard<'_, BTreeMap<String, WebhookHandler>> {
+        self.shared.handlers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        let until = self.shared.down_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The server goes away and comes back with what was stored: watches end, and requests are refused for this long.
+    pub fn restart(&self, outage: Duration) {
+        *self.shared.down_until.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Instant::now() + outage);
+        self.cut_watches();
+    }
+
+    /// Lets a bearer token stand for a user.
+    pub fn add_token(&self, token: &str, user: crate::user::User) {
+        self.world().options.tokens.insert(token.to_owned(), user);
+    }
+
+    /// Adds a row to the table of who may do what.
+    pub fn add_grant(&self, grant: crate::options::Grant) {
+        self.world().options.grants.push(grant);
     }
 
     /// Ends every watch that is open, without a word, and says how many there were.

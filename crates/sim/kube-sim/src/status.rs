@@ -14,6 +14,8 @@ pub(crate) struct ApiError {
     pub(crate) details: Map<String, Value>,
     /// Seconds, for the header as well.
     pub(crate) retry_after: Option<u64>,
+    /// Some refusals have details without any.
+    has_empty_details: bool,
 }
 
 /// One thing that is wrong with an object.
@@ -46,7 +48,14 @@ impl Cause {
 
 impl ApiError {
     pub(crate) fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Map::new(), retry_after: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Map::new(),
+            retry_after: None,
+            has_empty_details: false,
+        }
     }
 
     /// With the details that name the object.
@@ -58,6 +67,12 @@ impl ApiError {
             self.details.insert("group".into(), kind.group.clone().into());
         }
         self.details.insert("kind".into(), kind.plural.clone().into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_empty_details(mut self) -> Self {
+        self.has_empty_details = true;
         self
     }
 
@@ -77,6 +92,7 @@ impl ApiError {
             "NotFound",
             "the server could not find the requested resource",
         )
+        .with_empty_details()
     }
 
     pub(crate) fn exists(kind: &Kind, name: &str) -> Self {
@@ -88,6 +104,15 @@ impl ApiError {
         let message =
             format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified());
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name)
+    }
+
+    /// A precondition of a delete that does not hold.
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let full = kind.full_kind();
+        let message = format!("Operation cannot be fulfilled on {full} \"{name}\": {why}");
+        let mut error = Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, name);
+        error.details.insert("kind".into(), kind.kind.clone().into());
+        error
     }
 
     pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
@@ -114,12 +139,7 @@ impl ApiError {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let full = if kind.group.is_empty() {
-            kind.kind.clone()
-        } else {
-            format!("{}.{}", kind.kind, kind.group)
-        };
-        let message = format!("{full} \"{name}\" is invalid: {text}");
+        let message = format!("{} \"{name}\" is invalid: {text}", kind.full_kind());
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         if !name.is_empty() {
             error.details.insert("name".into(), name.into());
@@ -152,6 +172,7 @@ impl ApiError {
             "MethodNotAllowed",
             "the server does not allow this method on the requested resource",
         )
+        .with_empty_details()
     }
 
     pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
@@ -183,7 +204,7 @@ impl ApiError {
             "reason": self.reason,
             "code": self.code.as_u16(),
         });
-        if !self.details.is_empty() {
+        if !self.details.is_empty() || self.has_empty_details {
             status["details"] = Value::Object(self.details.clone());
         }
         if self.reason.is_empty()

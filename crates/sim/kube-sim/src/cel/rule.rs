@@ -72,6 +72,7 @@ impl Rule {
             "FieldValueForbidden" => format!("Forbidden: {why}"),
             "FieldValueRequired" => format!("Required value: {why}"),
             "FieldValueDuplicate" => format!("Duplicate value: {value}"),
+            _ if value.is_object() || value.is_array() => format!("Invalid value: {why}"),
             _ => format!("Invalid value: {value}: {why}"),
         };
         Some(Cause::new(self.reason, &field, message))
@@ -107,6 +108,14 @@ impl Schema {
         if let Some(schema) = &self.items {
             schema.rule_problems(&format!("{path}.items"), problems);
         }
+    }
+
+    /// Whether there is a rule anywhere in it.
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+            || self.properties.values().any(Self::has_rules)
+            || self.items.as_deref().is_some_and(Self::has_rules)
+            || matches!(&self.additional, Additional::Each(schema) if schema.has_rules())
     }
 
     /// What the rules say about a value and, on update, the change from the old one.

@@ -36,11 +36,9 @@ pub(crate) fn apply_json_patch(object: &mut Value, patch: &Value) -> Result<(), 
     let patch: json_patch::Patch = serde_json::from_value(patch.clone())
         .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
     let refused = |error: json_patch::PatchError| {
-        let mut error = ApiError::unprocessable(format!(
-            "the server rejected our request due to an error in our request: {error}"
-        ));
-        error.reason = "Invalid";
-        error
+        tracing::debug!(%error, "a JSON patch failed");
+        ApiError::unprocessable("the server rejected our request due to an error in our request")
+            .with_empty_details()
     };
     json_patch::patch(object, &patch).map_err(refused)
 }

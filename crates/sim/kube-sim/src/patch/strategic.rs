@@ -88,9 +88,6 @@ fn merge_object(
             if let Some(Value::Array(items)) = fields.get_mut(list) {
                 items.retain(|item| !gone.contains(item));
             }
-        } else if let Some(list) = name.strip_prefix("$setElementOrder/") {
-            // The order is applied after the merge, below.
-            let _ = list;
         } else if name == "$retainKeys" {
             let kept: Vec<_> = value.as_array().cloned().unwrap_or_default();
             fields.retain(|name, _| kept.iter().any(|kept| kept == name));
@@ -98,28 +95,57 @@ fn merge_object(
         } else if value.is_null() {
             fields.remove(name);
         } else {
+            let before = fields.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
             merge_node(fields.entry(name.clone()).or_insert(Value::Null), value, field, name)?;
+            let wish = patch.get(&format!("$setElementOrder/{name}")).unwrap_or(value);
+            if let (Some(key), Some(Value::Array(items)), Some(wish)) =
+                (merge_key(field, name), fields.get_mut(name), wish.as_array())
+            {
+                *items = in_order(std::mem::take(items), wish, &before, key);
+            }
         }
     }
-    for (name, order) in patch {
+    // An order for a list that the patch does not change otherwise.
+    for (name, wish) in patch {
         if let Some(list) = name.strip_prefix("$setElementOrder/")
-            && let Some(Value::Array(items)) = fields.get_mut(list)
+            && !patch.contains_key(list)
+            && let (Some(key), Some(Value::Array(items)), Some(wish)) =
+                (merge_key(field, list), fields.get_mut(list), wish.as_array())
         {
-            sort_by_order(items, order, merge_key(field, list).unwrap_or_default());
+            let before = items.clone();
+            *items = in_order(std::mem::take(items), wish, &before, key);
         }
     }
     Ok(())
 }
 
-/// Items in the order that the client wishes; those it does not name keep their places behind.
-fn sort_by_order(items: &mut [Value], order: &Value, key: &str) {
-    let order = order.as_array().map(Vec::as_slice).unwrap_or_default();
-    let place = |item: &Value| {
-        let same =
-            |wish: &Value| if key.is_empty() { wish == item } else { wish[key] == item[key] };
-        order.iter().position(same).unwrap_or(order.len())
+/// Items that the patch names come in its order, the others in the order they had. Where the two meet, what was in front
+/// stays in front, and what is new comes first.
+fn in_order(items: Vec<Value>, wish: &[Value], before: &[Value], key: &str) -> Vec<Value> {
+    let is = |one: &Value, other: &Value| {
+        if key.is_empty() { one == other } else { one[key] == other[key] }
     };
-    items.sort_by_key(place);
+    let place = |list: &[Value], item: &Value| list.iter().position(|known| is(known, item));
+    let (mut named, mut others): (Vec<_>, Vec<_>) =
+        items.into_iter().partition(|item| place(wish, item).is_some());
+    named.sort_by_key(|item| place(wish, item));
+    others.sort_by_key(|item| place(before, item));
+    let mut sorted = Vec::with_capacity(named.len() + others.len());
+    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
+    loop {
+        match (named.peek(), others.peek()) {
+            (Some(one), Some(other)) => {
+                if place(before, one) < place(before, other) {
+                    sorted.extend(named.next());
+                } else {
+                    sorted.extend(others.next());
+                }
+            }
+            (Some(_), None) => sorted.extend(named.next()),
+            (None, Some(_)) => sorted.extend(others.next()),
+            (None, None) => return sorted,
+        }
+    }
 }
 
 fn merge_list(target: &mut Value, patch: &[Value], key: &str, field: &str) -> Result<(), ApiError> {
@@ -199,10 +225,10 @@ mod tests {
         assert_eq!(
             pod,
             json!({
-                "metadata": {"finalizers": ["a", "b"]},
+                "metadata": {"finalizers": ["b", "a"]},
                 "spec": {"containers": [
                     {"name": "new", "image": "1"},
-                    {"name": "web", "image": "2", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}
+                    {"name": "web", "image": "2", "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}]}
                 ], "tolerations": [{"key": "y"}]},
                 "status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Other", "status": "True"}]}
             })

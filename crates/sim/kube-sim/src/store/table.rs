@@ -89,7 +89,8 @@ impl Table {
     }
 
     pub(crate) fn changed_since(&self, revision: u64) -> bool {
-        self.history.back().is_some_and(|change| change.revision > revision)
+        revision < self.compacted
+            || self.history.back().is_some_and(|change| change.revision > revision)
     }
 
     /// Puts an object in and tells those who watch.

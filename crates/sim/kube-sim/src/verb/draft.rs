@@ -36,6 +36,8 @@ pub(crate) struct Draft {
     pub(crate) new: Value,
     pub(crate) user: User,
     pub(crate) is_dry_run: bool,
+    /// A patch other than apply.
+    pub(crate) is_patch: bool,
     pub(crate) manager: String,
     /// Server-side apply: the applied configuration and whether it takes fields by force.
     pub(crate) applied: Option<(Value, bool)>,
@@ -67,6 +69,8 @@ impl World {
             new: Value::Null,
             user: request.user.clone(),
             is_dry_run: request.is_dry_run(),
+            is_patch: request.method == Method::PATCH
+                && PatchKind::of(&request.content_type) != Some(PatchKind::Apply),
             manager: request.manager(),
             applied: None,
             is_conditional: false,
@@ -163,7 +167,11 @@ impl World {
                     &json!(0),
                     "must be specified for an update",
                 );
-                return Err(ApiError::invalid(&kind, &name, &[cause]));
+                // The real server names the resource here, not the kind.
+                let mut error = ApiError::invalid(&kind, &name, &[cause]);
+                error.message = error.message.replacen(&kind.full_kind(), &kind.qualified(), 1);
+                error.details.insert("kind".into(), kind.plural.clone().into());
+                return Err(error);
             }
         } else if said != old.revision.to_string() {
             return Err(ApiError::modified(&kind, &name));
@@ -197,10 +205,11 @@ impl World {
         if !value.is_object() {
             return Err(ApiError::bad_request("the patch leaves no object"));
         }
-        if object::name(&value) != name {
-            let cause =
-                Cause::invalid("metadata.name", &json!(object::name(&value)), "field is immutable");
-            return Err(ApiError::invalid(&kind, &name, &[cause]));
+        let said = object::name(&value);
+        if said != name {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({said}) does not match the name on the URL ({name})"
+            )));
         }
         let said = object::resource_version(&value);
         if !said.is_empty() && said != old.revision.to_string() {
@@ -220,9 +229,15 @@ impl World {
     ) -> Result<(), ApiError> {
         let kind = Arc::clone(&draft.subject.kind);
         if request.query.get("fieldManager").is_empty() {
-            return Err(ApiError::bad_request(
-                "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
-            ));
+            let cause = Cause::required("fieldManager", "is required for apply patch");
+            let message = format!(
+                "PatchOptions.meta.k8s.io \"\" is invalid: {}: {}",
+                cause.field, cause.message
+            );
+            let mut error = ApiError::unprocessable(message);
+            error.details.insert("group".into(), "meta.k8s.io".into());
+            error.details.insert("kind".into(), "PatchOptions".into());
+            return Err(error.with_causes(&[cause]));
         }
         let mut applied = body.clone();
         check_type(&kind, &draft.version, &mut applied)?;
@@ -405,6 +420,12 @@ fn check_type(kind: &crate::kind::Kind, version: &str, value: &mut Value) -> Res
     let wanted = kind.api_version(version);
     match value["apiVersion"].as_str().unwrap_or_default() {
         "" => value["apiVersion"] = json!(wanted),
+        said if said != wanted && !kind.is_custom() => {
+            let name = &kind.kind;
+            return Err(ApiError::bad_request(format!(
+                "{name} in version {said:?} cannot be handled as a {name}: no kind {name:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
         said if said != wanted => {
             return Err(ApiError::bad_request(format!(
                 "the API version in the data ({said}) does not match the expected API version ({wanted})"
@@ -440,8 +461,15 @@ fn check_uid(draft: &Draft, old: &Stored) -> Result<(), ApiError> {
     if said.is_empty() || said == old.uid() {
         return Ok(());
     }
+    let (kind, (namespace, name)) = (&draft.subject.kind, &draft.subject.key);
+    let place: Vec<_> = [&kind.group, &kind.plural, namespace, name]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .map(String::as_str)
+        .collect();
     let why = format!(
-        "Precondition failed: UID in precondition: {said}, UID in object meta: {}",
+        "StorageError: invalid object, Code: 4, Key: /registry/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, UID in object meta: {}",
+        place.join("/"),
         old.uid()
     );
     Err(ApiError::conflict(&draft.subject.kind, &draft.subject.key.1, &why))

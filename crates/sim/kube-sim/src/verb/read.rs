@@ -112,6 +112,9 @@ impl World {
             }
         }
         let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if kind.is_custom() {
+            metadata["continue"] = json!("");
+        }
         if let Some((last, _)) = found.last().filter(|_| left > 0) {
             metadata["continue"] = json!(Page::token(revision, last));
             if selector.is_empty() {

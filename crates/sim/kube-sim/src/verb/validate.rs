@@ -11,6 +11,15 @@ use crate::world::{World, name_problems};
 use crate::{builtin, schema::Schema};
 use std::sync::Arc;
 
+/// An object with one of these is too wrong for rules.
+const BLOCKING: [&str; 5] = [
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+
 fn schema(draft: &Draft) -> Option<Arc<Schema>> {
     let kind = &draft.subject.kind;
     if kind.is_custom() { kind.version(&draft.version)?.schema() } else { builtin::schema(kind) }
@@ -19,6 +28,7 @@ fn schema(draft: &Draft) -> Option<Arc<Schema>> {
 /// Drops unknown fields; says so, or refuses, as the client wishes.
 pub(super) fn prune(draft: &mut Draft) -> Result<(), ApiError> {
     let Some(schema) = schema(draft) else { return Ok(()) };
+    let before = (draft.is_patch && draft.field_validation == "Strict").then(|| draft.new.clone());
     let dropped = schema.prune(&mut draft.new);
     if dropped.is_empty() {
         return Ok(());
@@ -26,15 +36,16 @@ pub(super) fn prune(draft: &mut Draft) -> Result<(), ApiError> {
     let said: Vec<_> = dropped.iter().map(|path| format!("unknown field {path:?}")).collect();
     match draft.field_validation.as_str() {
         "Strict" => {
+            if let Some(before) = before {
+                let why = format!("strict decoding error: {}", said.join(", "));
+                let cause = Cause::invalid("patch", &json!(before.to_string()), &why);
+                let message = format!(" \"\" is invalid: {}: {}", cause.field, cause.message);
+                return Err(ApiError::unprocessable(message).with_causes(&[cause]));
+            }
             let kind = &draft.subject.kind;
-            let what = if kind.is_custom() {
-                String::new()
-            } else {
-                format!(
-                    "{} in version {:?} cannot be handled as a {}: ",
-                    kind.kind, draft.version, kind.kind
-                )
-            };
+            let name = &kind.kind;
+            let what =
+                format!("{name} in version {:?} cannot be handled as a {name}: ", draft.version);
             Err(ApiError::bad_request(format!("{what}strict decoding error: {}", said.join(", "))))
         }
         "Ignore" => Ok(()),
@@ -78,9 +89,12 @@ pub(super) fn check(world: &World, draft: &Draft) -> Result<(), ApiError> {
             }
             found.retain(|cause| cause.field != "metadata" && is_really_required(cause));
         }
-        let may_ask_rules = found.is_empty();
+        let is_blocked = found.iter().any(|cause| BLOCKING.contains(&cause.reason));
         causes.extend(found);
-        if kind.is_custom() && may_ask_rules {
+        if is_blocked && kind.is_custom() && schema.has_rules() {
+            let message = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            causes.push(Cause::new("FieldValueInvalid", "<nil>", message.to_owned()));
+        } else if kind.is_custom() {
             let old = draft
                 .old
                 .as_ref()

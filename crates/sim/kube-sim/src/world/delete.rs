@@ -153,17 +153,17 @@ fn check_preconditions(kind: &Kind, stored: &Stored, how: &Deletion) -> Result<(
     let name = object::name(&stored.value);
     if let Some(uid) = how.uid.as_deref().filter(|uid| *uid != stored.uid()) {
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
             stored.uid()
         );
-        return Err(ApiError::conflict(kind, name, &why));
+        return Err(ApiError::precondition(kind, name, &why));
     }
     let version = object::resource_version(&stored.value);
     if let Some(wanted) = how.resource_version.as_deref().filter(|wanted| *wanted != version) {
         let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
         );
-        return Err(ApiError::conflict(kind, name, &why));
+        return Err(ApiError::precondition(kind, name, &why));
     }
     Ok(())
 }

@@ -40,6 +40,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
     next_address: u32,
+    definitions_revision: u64,
 }
 
 impl World {
@@ -60,6 +61,7 @@ impl World {
             clock,
             options,
             next_address: 10,
+            definitions_revision: 1,
         };
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             world.add_namespace(name);
@@ -99,8 +101,11 @@ impl World {
 
     /// The kind that an object's `apiVersion` and `kind` name.
     pub(crate) fn kind_of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-        self.kinds.values().find(|known| known.group == group && known.kind == kind).cloned()
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        let is_meant = |known: &&Arc<Kind>| {
+            known.group == group && known.kind == kind && known.version(version).is_some()
+        };
+        self.kinds.values().find(is_meant).cloned()
     }
 
     pub(crate) fn table(&self, kind: &Kind) -> Option<&Table> {
@@ -110,10 +115,6 @@ impl World {
     pub(crate) fn table_mut(&mut self, kind: &Kind) -> &mut Table {
         let revision = self.revision;
         self.tables.entry(kind.table()).or_insert_with(|| Table::since(revision.min(1)))
-    }
-
-    pub(crate) fn tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
-        self.tables.values_mut()
     }
 
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&TableId, &Table)> {
@@ -158,6 +159,7 @@ impl World {
         if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
             let spec = &gone.value["spec"];
             let id = (text(&spec["group"]), text(&spec["names"]["plural"]));
+            self.definitions_revision += 1;
             self.kinds.remove(&id);
             if let Some(mut table) = self.tables.remove(&id) {
                 table.cut_watches();
@@ -200,6 +202,7 @@ impl World {
 
     /// Serves the kind of a definition from now on.
     fn serve(&mut self, definition: &Value) {
+        self.definitions_revision += 1;
         let kind = custom::shared_kind(definition);
         let id = (kind.group.clone(), kind.plural.clone());
         self.kinds.insert(id, kind);
@@ -241,6 +244,11 @@ impl World {
             self.event_ages.pop_front();
             self.remove(kind, &key);
         }
+    }
+
+    /// Grows whenever a kind comes, changes or goes.
+    pub(crate) fn definitions_revision(&self) -> u64 {
+        self.definitions_revision
     }
 
     /// An address for a service.

@@ -1,9 +1,14 @@
 //! One binary for all scenarios: each binary costs link time.
+#![allow(clippy::unwrap_used, reason = "it is a test")]
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
-
+mod access;
+mod applying;
 mod basics;
 mod custom_resources;
 mod deleting;
+mod differential;
+mod failing;
+mod kubectl;
 mod watching;
+mod wire;
 mod world;
