@@ -1,6 +1,7 @@
 mod demo;
 mod doctor;
 mod sim_cds;
+mod sim_kube;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 pub(crate) use self::demo::{Demo, Speed};
 pub(crate) use self::doctor::Doctor;
 pub(crate) use self::sim_cds::SimCds;
+pub(crate) use self::sim_kube::SimKube;
 use crate::ask::Ask;
 use crate::tell::Tell;
 use crate::top::Top;
@@ -120,6 +122,11 @@ pub(crate) enum Simulator {
     /// It speaks what a CDS hatchery and its workers use, V1 and V2, by HTTP and websocket. Jobs can arrive by themselves;
     /// guests download a worker that does them. All chance comes from the seed. What a hatchery needs to sign in is printed.
     Cds(Box<SimCds>),
+    /// Serve an embedded Kubernetes API server until Ctrl-C
+    ///
+    /// It speaks the API that kubectl and controllers use: built-in kinds, custom resource definitions with their schemas and
+    /// rules, watches, server-side apply, webhooks. Nothing runs in it. All chance comes from the seed.
+    Kube(Box<SimKube>),
     /// Be the worker that a guest downloaded from the embedded CDS API
     #[command(hide = true)]
     Worker {

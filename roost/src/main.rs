@@ -11,6 +11,7 @@ mod man;
 mod output;
 mod serve;
 mod sim_cds;
+mod sim_kube;
 mod sim_vcenter;
 mod telemetry;
 mod tell;
@@ -67,6 +68,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
             sim_vcenter::serve(*options).await?;
         }
         Command::Sim { simulator: Simulator::Cds(options) } => sim_cds::serve(*options).await?,
+        Command::Sim { simulator: Simulator::Kube(options) } => sim_kube::serve(*options).await?,
         Command::Sim { simulator: Simulator::Worker { .. } } => return sim_cds::run_worker().await,
     }
     Ok(ExitCode::SUCCESS)
