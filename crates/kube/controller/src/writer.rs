@@ -164,6 +164,8 @@ impl Writer {
             return Ok(false);
         }
         let at = At { kind: K::kind(&draft.resource).into_owned(), key: draft.key() };
+        // Whether the pass has not seen all that its own write is made on top of.
+        let mut has_others = false;
         for attempt in 0.. {
             let seen = at.encode(draft.seen.as_ref())?;
             let wanted = at.encode(&draft.wanted)?;
@@ -177,7 +179,13 @@ impl Writer {
             let writing = Writing::begin(draft, &at);
             match self.patch(draft, &at, part, &patch).await {
                 Ok(answer) => {
-                    Self::take_in(draft, &at, &seen, &wanted, &patch, answer, writing)?;
+                    has_others |= Self::take_in(draft, &at, &seen, &wanted, &patch, answer)?;
+                    let version = draft.seen.meta().resource_version.as_deref().unwrap_or_default();
+                    writing.end(if has_others {
+                        Written::WithOthers(version)
+                    } else {
+                        Written::Alone(version)
+                    });
                     return Ok(true);
                 }
                 Err(Error::Api(status)) if status.is_not_found() => return Err(at.gone()),
@@ -185,6 +193,7 @@ impl Writer {
                     debug!(key = %at.key, attempt, "{} was changed by somebody else", at.key);
                     self.wait(attempt).await;
                     let latest = self.read(draft, &at).await?;
+                    has_others |= differ(&seen, &at.encode(&latest)?);
                     Self::rebase(draft, &at, &seen, &wanted, latest)?;
                 }
                 Err(source) => {
@@ -196,7 +205,7 @@ impl Writer {
         Ok(false)
     }
 
-    /// The server's answer is what is seen from now on.
+    /// The server's answer is what is seen from now on. True if it holds more than what we sent.
     fn take_in<K: Object>(
         draft: &mut Draft<K>,
         at: &At,
@@ -204,21 +213,15 @@ impl Writer {
         wanted: &Value,
         patch: &Value,
         answer: K,
-        writing: Writing,
-    ) -> Result<(), WriteError> {
+    ) -> Result<bool, WriteError> {
         let mut expected = seen.clone();
         apply(&mut expected, patch);
-        let got = at.encode(&answer)?;
+        let has_others = differ(&expected, &at.encode(&answer)?);
         Self::rebase(draft, at, seen, wanted, answer)?;
         if let Some(home) = &draft.home {
             home.store.written(draft.seen.as_ref());
         }
-        let is_ours = [Part::Status, Part::Main]
-            .into_iter()
-            .all(|part| merge_patch(&part.of(expected.clone()), &part.of(got.clone())).is_none());
-        let version = draft.seen.meta().resource_version.as_deref().unwrap_or_default();
-        writing.end(if is_ours { Written::Alone(version) } else { Written::WithOthers(version) });
-        Ok(())
+        Ok(has_others)
     }
 
     /// Makes our change on top of a newer state.
@@ -288,6 +291,13 @@ impl Writer {
         };
         sleep(wait).await;
     }
+}
+
+/// Do two states of an object differ in what people and controllers write?
+fn differ(one: &Value, other: &Value) -> bool {
+    [Part::Status, Part::Main]
+        .into_iter()
+        .any(|part| merge_patch(&part.of(one.clone()), &part.of(other.clone())).is_some())
 }
 
 /// A write under way. If it is dropped, nothing is known of how it ended.
