@@ -1,9 +1,11 @@
 //! Controllers on the embedded API server, on paused time.
 #![allow(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod campaign;
 mod events;
 mod lab;
 mod leader;
 mod passes;
+mod serving;
 mod toy;
 mod writes;

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
 use roost_controller::ControllerSettings;
+use roost_kube_sim::{Action, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -268,6 +269,28 @@ async fn a_change_during_a_pass_causes_another() {
     let patch = Patch::Merge(json!({"spec": {"size": 2}}));
     lab.toys().patch("a", &PatchParams::default(), &patch).await.unwrap();
     sleep(secs(10)).await;
+    assert_eq!(lab.get("a").await.status.unwrap().size, 2);
+    lab.settle().await;
+}
+
+/// A pass that had looked at the old object wrote its status after a conflict on top of the new one. The store had the new one
+/// then, so the watch brought nothing new, and nobody looked at the change.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_a_conflict_brought_in_causes_another_pass() {
+    let mut lab = Lab::new().await;
+    lab.step = secs(2);
+    lab.sim.add_rule(Rule {
+        verb: "watch".to_owned(),
+        action: Action::LateEvents { by_ms: 4000 },
+        ..Rule::default()
+    });
+    let _replica = lab.replica();
+    lab.settle().await;
+    lab.create(&toy("a", 1)).await;
+    // The pass has begun with size 1; the watch will tell of size 2 after the pass has written.
+    sleep(Duration::from_millis(5500)).await;
+    lab.patch("a", json!({"spec": {"size": 2}})).await;
+    sleep(secs(60)).await;
     assert_eq!(lab.get("a").await.status.unwrap().size, 2);
     lab.settle().await;
 }
