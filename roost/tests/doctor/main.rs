@@ -64,11 +64,12 @@ fn by_default_the_hatchery_is_not_registered_in_cds() {
     let scene = Scene::new("doctor-gentle");
     let found = scene.examine(&[]);
     found.expect("pass", "V1 token", "nothing was registered");
-    found.expect("skip", "V1 models", "first time");
+    found.expect("skip", "V1 models", "--sign-in");
     found.expect("skip", "V2 token", "not tried");
     assert_eq!(found.code, Some(0), "{found}");
-    scene.examine(&["--sign-in"]).expect("pass", "V2 token", "region \"default\"");
-    scene.examine(&[]).expect("pass", "V1 models", "none of type vsphere");
+    let found = scene.examine(&["--sign-in"]);
+    found.expect("pass", "V2 token", "region \"default\"");
+    found.expect("pass", "V1 models", "none of type vsphere");
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl Api {
             return Ok(Answer { call: name(), headers: parts.headers, body });
         }
         let source = ApiError::read(parts.status, &body, token.into_iter().chain(&call.secret));
-        Err(CallError::Api { call: name(), attempts, source })
+        Err(CallError::Api { call: name(), attempts, source: Box::new(source) })
     }
 
     /// Opens a websocket. One attempt: who keeps it open also knows when to try again.
@@ -120,7 +120,7 @@ impl Api {
             Ok(Err(SocketError::Io(error))) => Err(transport_error(error)),
             Ok(Err(SocketError::Refused(answer))) => {
                 let source = ApiError::read(answer.status(), answer.body(), token);
-                Err(CallError::Api { call: name(), attempts: 1, source })
+                Err(CallError::Api { call: name(), attempts: 1, source: Box::new(source) })
             }
             Ok(Ok(socket)) => Ok(socket),
         }
@@ -149,6 +149,6 @@ fn is_worth_another_attempt(error: &CallError) -> bool {
         CallError::Api { source, .. } => {
             source.status == StatusCode::CONFLICT || source.status.is_server_error()
         }
-        CallError::Answer { .. } | CallError::SignIn { .. } => false,
+        CallError::Answer { .. } | CallError::SignIn { .. } | CallError::Vanished { .. } => false,
     }
 }

@@ -7,8 +7,8 @@ use tracing::warn;
 use url::Url;
 
 use crate::{
-    Api, CallError, CdnConfig, Heartbeat, HeartbeatSettings, QueueSettings, QueueWatch,
-    Registration, Secret, Transport, v1, v2,
+    Api, CallError, CdnConfig, Heartbeat, HeartbeatSettings, Probe, QueueSettings, QueueWatch,
+    Registration, Secret, Transport, Version, v1, v2,
 };
 
 /// Where the API is and who we are.
@@ -48,6 +48,7 @@ pub enum SettingsError {
 pub struct Client {
     v1: Option<v1::Client>,
     v2: Option<v2::Client>,
+    api: Api,
     clock: Arc<dyn Clock>,
 }
 
@@ -75,8 +76,8 @@ impl Client {
         let api = Api::new(transport, &url, request_timeout, clock.clone());
         let registration = Arc::new(registration);
         let v1 = token.map(|token| v1::Client::new(api.clone(), token, registration.clone()));
-        let v2 = token_v2.map(|token| v2::Client::new(api, token, registration));
-        Ok(Self { v1, v2, clock })
+        let v2 = token_v2.map(|token| v2::Client::new(api.clone(), token, registration));
+        Ok(Self { v1, v2, api, clock })
     }
 
     pub fn v1(&self) -> Option<&v1::Client> {
@@ -105,6 +106,11 @@ impl Client {
             (Some(v1), None) => v1.cdn_config().await,
             (None, None) => Ok(CdnConfig::default()),
         }
+    }
+
+    /// What the API says of itself, which needs no session.
+    pub async fn version(&self) -> Result<Version, CallError> {
+        Probe::new(self.api.clone()).version().await
     }
 
     /// One watch for each protocol; run each as a task of its own, all into one channel.

@@ -10,14 +10,21 @@ use crate::{Protocol, Secret};
 
 /// What the API says when it refuses. The number, never the text, says what happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (HTTP {}, error {id}{})", status.as_u16(), request(request_id))]
+#[error("{message}{} (HTTP {}, error {id}{})", reason(from), status.as_u16(), request(request_id))]
 pub struct ApiError {
     /// 0 when the answer did not come from the API itself, such as a proxy's page.
     pub id: u64,
     pub status: StatusCode,
+    /// What all errors of this number say.
     pub message: String,
+    /// Why this one was made, in the API's own words; empty when it gave none.
+    pub from: String,
     /// By which the API's logs name the request; empty when it gave none.
     pub request_id: String,
+}
+
+fn reason(from: &str) -> String {
+    if from.is_empty() { String::new() } else { format!(": {from}") }
 }
 
 fn request(id: &str) -> String {
@@ -31,6 +38,8 @@ pub enum ErrorKind {
     NotAuthenticated,
     /// 11: for a heartbeat this says that the API has dropped the service.
     Forbidden,
+    /// 30
+    ProjectNotFound,
     /// 38: for a V2 job, that it vanished or that somebody else took it.
     NotFound,
     /// 74
@@ -57,6 +66,7 @@ impl ApiError {
         match self.id {
             10 => ErrorKind::NotAuthenticated,
             11 => ErrorKind::Forbidden,
+            30 => ErrorKind::ProjectNotFound,
             38 => ErrorKind::NotFound,
             74 => ErrorKind::WrongRequest,
             89 => ErrorKind::JobAlreadyBooked,
@@ -70,7 +80,12 @@ impl ApiError {
         }
     }
 
-    /// Reads an answer of status 400 or above, whoever wrote it. What `secrets` say is taken out of the message: some
+    /// Whether the region is missing that the path names, and nothing is said of what was asked for in it.
+    fn is_of_region(&self) -> bool {
+        self.from.contains("region ") && self.from.contains("not found")
+    }
+
+    /// Reads an answer of status 400 or above, whoever wrote it. What `secrets` say is taken out of its words: some
     /// versions of the API quote the token that they refuse.
     pub(crate) fn read<'a>(
         status: StatusCode,
@@ -82,14 +97,28 @@ impl ApiError {
         struct Body {
             id: u64,
             message: String,
+            from: String,
             request_id: String,
         }
-        let body: Body = json::decode(body).unwrap_or_default();
-        let message = match body.message.as_str() {
-            "" => status.canonical_reason().unwrap_or("no reason given").to_owned(),
-            text => secrets.into_iter().fold(text.to_owned(), |text, secret| secret.scrub(&text)),
-        };
-        Self { id: body.id, status, message, request_id: body.request_id }
+        let Body { id, mut message, mut from, request_id } = json::decode(body).unwrap_or_default();
+        for secret in secrets {
+            (message, from) = (secret.scrub(&message), secret.scrub(&from));
+        }
+        if message.is_empty() {
+            status.canonical_reason().unwrap_or("no reason given").clone_into(&mut message);
+        }
+        Self { id, status, message, from: one_line(&from), request_id }
+    }
+}
+
+/// The API's chain of reasons, without what would break a line of a log, and not longer than a line.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain = plain.trim();
+    match plain.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &plain[..end]),
+        None => plain.to_owned(),
     }
 }
 
@@ -101,7 +130,10 @@ pub enum CallError {
     #[error("{call}: no answer within {timeout:?}, {attempts} attempts")]
     Timeout { call: String, attempts: u32, timeout: Duration },
     #[error("{call}: refused")]
-    Api { call: String, attempts: u32, source: ApiError },
+    Api { call: String, attempts: u32, source: Box<ApiError> },
+    /// The API refuses V1 jobs that are gone as it refuses those of others, and it serves us otherwise.
+    #[error("{call}: the job is gone")]
+    Vanished { call: String, source: Box<ApiError> },
     #[error("{call}: the answer cannot be read")]
     Answer { call: String, source: Arc<DecodeError> },
     #[error("signing in to CDS {protocol}")]
@@ -112,7 +144,7 @@ impl CallError {
     /// What the API answered to the call itself; `None` when it did not answer or it was the sign-in that failed.
     pub fn api(&self) -> Option<&ApiError> {
         match self {
-            Self::Api { source, .. } => Some(source),
+            Self::Api { source, .. } | Self::Vanished { source, .. } => Some(source),
             Self::Transport { .. }
             | Self::Timeout { .. }
             | Self::Answer { .. }
@@ -130,7 +162,15 @@ impl CallError {
 
     /// Whether the job, model or worker that was asked for does not exist (any more).
     pub fn is_gone(&self) -> bool {
-        matches!(self.kind(), Some(ErrorKind::NotFound | ErrorKind::JobNotFound))
+        match self {
+            Self::Vanished { .. } => true,
+            Self::Api { source, .. } => match source.kind() {
+                ErrorKind::NotFound => !source.is_of_region(),
+                ErrorKind::JobNotFound | ErrorKind::ProjectNotFound => true,
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// Whether the server may have acted on the request although the call failed, or on an earlier attempt of it.
@@ -138,7 +178,7 @@ impl CallError {
         match self {
             Self::Transport { .. } | Self::Timeout { .. } | Self::Answer { .. } => true,
             Self::Api { source, attempts, .. } => *attempts > 1 || source.status.is_server_error(),
-            Self::SignIn { .. } => false,
+            Self::SignIn { .. } | Self::Vanished { .. } => false,
         }
     }
 }
@@ -152,7 +192,7 @@ mod tests {
         let body = br#"{"id":89,"message":"booked","data":{"x":1},"request_id":"r-1","from":"f"}"#;
         let error = ApiError::read(StatusCode::FORBIDDEN, body, []);
         assert_eq!(error.kind(), ErrorKind::JobAlreadyBooked);
-        assert_eq!(error.to_string(), "booked (HTTP 403, error 89, request r-1)");
+        assert_eq!(error.to_string(), "booked: f (HTTP 403, error 89, request r-1)");
     }
 
     #[test]
@@ -168,5 +208,21 @@ mod tests {
         let secret = Secret::from("hunter2");
         let error = ApiError::read(StatusCode::UNAUTHORIZED, body, [&secret]);
         assert_eq!(error.message, "token *** is bad");
+        let body =
+            br#"{"id":11,"message":"forbidden","from":"invalid signin token: hunter2\nis bad"}"#;
+        let error = ApiError::read(StatusCode::FORBIDDEN, body, [&secret]);
+        let words = "forbidden: invalid signin token: *** is bad (HTTP 403, error 11)";
+        assert_eq!(error.to_string(), words);
+    }
+
+    #[test]
+    fn a_region_that_is_missing_says_nothing_of_its_jobs() {
+        let error = |from: &str| {
+            let body = format!(r#"{{"id":38,"message":"resource not found","from":"{from}"}}"#);
+            let source = ApiError::read(StatusCode::NOT_FOUND, body.as_bytes(), []);
+            CallError::Api { call: String::new(), attempts: 1, source: Box::new(source) }
+        };
+        assert!(error("unable to find run job").is_gone());
+        assert!(!error("region nowhere not found").is_gone());
     }
 }

@@ -16,6 +16,8 @@ pub enum Outcome {
     Fail,
     /// The worker dies without a word.
     Crash,
+    /// The worker signs out without a result.
+    Leave,
     /// It never ends; the worker keeps beating.
     Hang,
 }
@@ -33,6 +35,7 @@ impl Work {
             Outcome::Success => "exit 0",
             Outcome::Fail => "exit 1",
             Outcome::Crash => "kill -9 $PPID",
+            Outcome::Leave => "kill -15 $PPID",
             Outcome::Hang => "sleep infinity",
         };
         format!("sleep {}\n{end}", self.duration.as_secs_f64())

@@ -55,6 +55,8 @@ pub struct Timings {
     pub service_silence: Duration,
     /// A worker without a beat for this long is disabled.
     pub worker_silence: Duration,
+    /// The row of a V1 job is purged so long after its end.
+    pub v1_purge: Duration,
     /// A V2 job that waits longer fails.
     pub v2_waiting: Duration,
     /// A V2 job that is taken and has no worker for this long waits again.
@@ -73,6 +75,7 @@ impl Default for Timings {
             model_booking: Duration::from_mins(6),
             service_silence: Duration::from_mins(3),
             worker_silence: Duration::from_mins(5),
+            v1_purge: Duration::from_secs(5),
             v2_waiting: Duration::from_hours(1),
             v2_scheduling: Duration::from_mins(10),
             v2_releases: 5,

@@ -40,17 +40,34 @@ impl Reply {
     }
 }
 
-/// A refusal of a handler.
+/// A refusal of a handler. What it says stands in `from`; the message is the same for all errors of one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
     pub(crate) id: u64,
-    pub(crate) message: String,
+    pub(crate) from: String,
 }
 
 impl Refusal {
-    pub(crate) fn new(status: u16, id: u64, message: impl Into<String>) -> Self {
-        Self { status, id, message: message.into() }
+    pub(crate) fn new(status: u16, id: u64, from: impl Into<String>) -> Self {
+        Self { status, id, from: from.into() }
+    }
+
+    fn message(&self) -> &'static str {
+        match self.id {
+            1 => "internal server error",
+            10 => "not authenticated",
+            11 => "forbidden",
+            30 => "project not found",
+            38 => "resource not found",
+            74 => "wrong request",
+            89 => "job already booked",
+            91 => "job already taken",
+            115 => "worker model already booked",
+            135 => "job not booked",
+            149 => "invalid data",
+            _ => "an error has occurred",
+        }
     }
 
     pub(crate) fn not_authenticated() -> Self {
@@ -79,6 +96,8 @@ struct ErrorBody<'a> {
     id: u64,
     message: &'a str,
     request_id: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    from: &'a str,
 }
 
 /// Puts an answer on the wire with the headers that every answer has.
@@ -88,9 +107,9 @@ pub(crate) fn respond(
     now: Timestamp,
 ) -> Response<Bytes> {
     let reply = answer.unwrap_or_else(|refusal| {
-        let message = refusal.message.as_str();
         let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::IM_A_TEAPOT);
-        let body = json::encode(&ErrorBody { id: refusal.id, message, request_id });
+        let (message, from) = (refusal.message(), refusal.from.as_str());
+        let body = json::encode(&ErrorBody { id: refusal.id, message, request_id, from });
         Reply { status, ..Reply::bytes(body) }
     });
     let mut response = Response::builder()

@@ -39,7 +39,8 @@ async fn after_three_attempts_the_error_says_what_was_tried() {
     assert_eq!(lab.sent.requests("GET http://cds.invalid/worker").len(), 3);
     assert_eq!(
         chain(&error),
-        "GET /worker: refused: injected (HTTP 502, error 0, request ".to_owned()
+        "GET /worker: refused: an error has occurred: injected (HTTP 502, error 0, request "
+            .to_owned()
             + &error.api().unwrap().request_id
             + ")"
     );
@@ -315,7 +316,34 @@ async fn a_job_that_vanished_is_gone_in_both_protocols() {
     lab.api.inject(Fault::on("GET /queue/workflows/*/infos").vanish());
     lab.api.inject(Fault::on("GET /v2/queue/*/job/*").vanish());
     let error = lab.v1().job(v1).await.unwrap_err();
-    assert_eq!(error.kind(), Some(ErrorKind::JobNotFound));
+    assert!(error.is_gone(), "{error}");
+    assert_eq!(error.status().map(|status| status.as_u16()), Some(403), "as CDS says it");
     let error = lab.v2().job(&v2).await.unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::NotFound));
+}
+
+/// CDS purges the rows of ended runs within seconds, and refuses every question about them with 403 and error 11. That means gone if it serves
+/// the session otherwise, and nothing at all if it does not.
+#[tokio::test(start_paused = true)]
+async fn a_v1_job_that_is_refused_is_gone_only_while_other_calls_succeed() {
+    let lab = Lab::new();
+    let id = lab.api.add_v1_job(V1Demand::new());
+    lab.v1().book(id).await.unwrap();
+    lab.v1().fail(id, "no template").await.unwrap();
+    lab.v1().book(id).await.expect("until it is purged, its end is not looked at");
+    time::sleep(secs(20)).await;
+    let info = SpawnInfo::hatchery_starts(lab.clock.now(), "h", "w", "m");
+    for error in [
+        lab.v1().job(id).await.unwrap_err(),
+        lab.v1().book(id).await.unwrap_err(),
+        lab.v1().add_spawn_infos(id, &[info]).await.unwrap_err(),
+    ] {
+        assert!(error.is_gone(), "{error}");
+    }
+    lab.v1().release(id).await.expect("nothing is left to give back");
+
+    lab.api.delete_service(HATCHERY);
+    let error = lab.v1().job(id).await.unwrap_err();
+    assert!(!error.is_gone(), "nothing is served: {error}");
+    assert_eq!(error.kind(), Some(ErrorKind::Forbidden));
 }

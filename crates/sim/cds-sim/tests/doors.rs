@@ -6,7 +6,7 @@ mod lab;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use lab::{HATCHERY, Lab, MODEL, REGION, mins, secs};
+use lab::{HATCHERY, Lab, MODEL, REGION, TOKEN, mins, secs};
 use roost_cds::{JobId, JobStatus, SocketError};
 use roost_cds_sim::{V1Demand, V2Demand};
 use serde_json::Value;
@@ -60,6 +60,9 @@ async fn who_does_not_keep_the_rules_is_refused_by_number() {
     let job = lab.api.add_v2_job(V2Demand::new(MODEL).region("elsewhere")).unwrap();
     let elsewhere = format!("GET /v2/queue/elsewhere/job/{job}");
     let here = format!("GET /v2/queue/{REGION}/job/{job}");
+    let no_uuid = format!("GET /v2/queue/{REGION}/job/7");
+    let no_project = "GET /v2/project/NONE/vcs/github/repository/org%2Frepo/workermodel/debian12";
+    let token_alone = format!(r#"{{"token":"{TOKEN}"}}"#);
     let forged = [("authorization", "Bearer a.b.c")];
     for (line, headers, body, wanted) in [
         ("GET /nothing", &v1[..], "", (404, 38)),
@@ -70,12 +73,19 @@ async fn who_does_not_keep_the_rules_is_refused_by_number() {
         ("GET /worker", &cookie, "", (403, 11)),
         ("POST /services/heartbeat", &v1, "{", (400, 74)),
         ("GET /queue/workflows/x/infos", &v1, "", (400, 74)),
-        ("GET /queue/workflows/9/infos", &v1, "", (404, 112)),
-        ("DELETE /queue/workflows/9/book", &v1, "", (404, 112)),
-        (elsewhere.as_str(), &v2, "", (403, 11)),
+        // A V1 job that does not exist is refused like one of others.
+        ("GET /queue/workflows/9/infos", &v1, "", (403, 11)),
+        ("POST /queue/workflows/9/book", &v1, "{}", (403, 11)),
+        ("DELETE /queue/workflows/9/book", &v1, "", (403, 11)),
+        ("POST /queue/workflows/9/spawn/infos", &v1, "[]", (403, 11)),
+        (elsewhere.as_str(), &v2, "", (404, 38)),
+        ("GET /v2/queue/nowhere", &v2, "", (404, 38)),
+        (no_uuid.as_str(), &v2, "", (500, 1)),
+        (no_project, &v2, "", (404, 30)),
         (here.as_str(), &v2, "", (403, 11)),
         ("POST /worker/x/disable", &v1, "", (404, 38)),
-        ("POST /auth/consumer/builtin/signin", &[], r#"{"token":"no","service":{}}"#, (401, 10)),
+        ("POST /auth/consumer/builtin/signin", &[], r#"{"token":"no","service":{}}"#, (403, 11)),
+        ("POST /auth/consumer/builtin/signin", &[], &token_alone, (403, 11)),
         ("POST /worker/refresh", &v1, "", (403, 11)),
     ] {
         assert_eq!(refusal(&ask(&lab, line, headers, body).await), wanted, "{line}");
@@ -83,13 +93,42 @@ async fn who_does_not_keep_the_rules_is_refused_by_number() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_public_key_of_another_pem_type_is_refused() {
+async fn a_v2_public_key_that_cannot_be_read_is_kept_all_the_same() {
     let lab = Lab::new();
     lab.v2().waiting_jobs().await.unwrap();
     let mut form = lab.sent.requests("signin")[0].json();
     form["public_key"] = "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0K".into();
     let answer = ask(&lab, "POST /v2/auth/consumer/hatchery/signin", &[], &form.to_string()).await;
-    assert_eq!(refusal(&answer), (400, 74));
+    assert_eq!(answer.status().as_u16(), 200);
+    let told: serde_json::Value = serde_json::from_slice(answer.body()).unwrap();
+    assert_eq!(told["up_to_date"], false, "whatever version was told");
+}
+
+/// The message is the same for all errors of one number; the reason stands in `from`.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_says_its_reason_apart_from_its_message() {
+    let lab = Lab::new();
+    let [_, v2] = sessions(&lab).await;
+    let auth = [("authorization", v2.as_str())];
+    let body = |answer: &Response<Bytes>| -> serde_json::Value {
+        serde_json::from_slice(answer.body()).unwrap()
+    };
+    let answer = ask(&lab, "GET /v2/queue/nowhere", &auth, "").await;
+    assert_eq!(body(&answer)["message"], "resource not found");
+    assert_eq!(body(&answer)["from"], "region nowhere not found");
+    let garbage = r#"{"token":"no","service":{}}"#;
+    let answer = ask(&lab, "POST /auth/consumer/builtin/signin", &[], garbage).await;
+    assert_eq!(body(&answer)["message"], "forbidden");
+    assert_eq!(body(&answer)["from"], "invalid signin token");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_v2_hatchery_without_workers_gets_null_and_reads_an_empty_list() {
+    let lab = Lab::new();
+    let [_, v2] = sessions(&lab).await;
+    let answer = ask(&lab, "GET /v2/worker", &[("authorization", v2.as_str())], "").await;
+    assert_eq!(&answer.body()[..], b"null");
+    assert_eq!(lab.v2().workers().await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]

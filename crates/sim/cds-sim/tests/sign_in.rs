@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use lab::{HATCHERY, Lab, TOKEN, TOKEN_V2, chain, mins, secs, settings};
 use roost_cds::{Api, CallError, Client, ErrorKind, Probe, Settings, SettingsError};
-use roost_cds_sim::{Fault, Options, V1Demand};
+use roost_cds_sim::{Consumer, Fault, Options, V1Demand};
 use roost_clock::Clock as _;
 use tokio::time::{self, Instant};
 
@@ -32,27 +32,32 @@ async fn both_protocols_sign_in_and_register() {
 /// As people sign in, and whoever only wants to know whether a token is good.
 #[tokio::test(start_paused = true)]
 async fn a_token_alone_opens_a_session_and_registers_nothing() {
-    let lab = Lab::new();
+    let mut options = Options::new(1);
+    let token = "of a person".into();
+    options.consumers.push(Consumer { token, service: None, groups: Vec::new() });
+    let lab = Lab::with(options);
     let url = "http://cds.invalid".parse().unwrap();
     let api = Api::new(Arc::new(lab.api.clone()), &url, secs(10), lab.clock.clone());
     let probe = Probe::new(api);
-    let session = probe.sign_in_v1(&TOKEN.into()).await.unwrap();
+    let bound = probe.sign_in_v1(&TOKEN.into()).await.unwrap_err();
+    let reason = &bound.api().unwrap().from;
+    assert_eq!(reason, "signing request doesn't match with consumer", "a hatchery's token");
+    let session = probe.sign_in_v1(&"of a person".into()).await.unwrap();
     assert!(lab.api.services().is_empty());
     let refused = session.enabled_models().await.unwrap_err();
     assert_eq!(refused.kind(), Some(ErrorKind::Forbidden), "there is no service yet");
 
     lab.client.sign_in().await.unwrap();
     let registered = lab.api.services();
-    let beside = probe.sign_in_v1(&TOKEN.into()).await.unwrap();
+    let beside = probe.sign_in_v1(&"of a person".into()).await.unwrap();
     assert_eq!(lab.api.services(), registered, "nothing of it was touched");
-    assert!(beside.enabled_models().await.is_ok());
     beside.end().await.unwrap();
-    assert!(session.enabled_models().await.is_ok(), "one session ends, the others stay");
     lab.v1().waiting_jobs().await.unwrap();
-    assert_eq!(lab.api.calls(V1_SIGN_IN), 3, "the hatchery did not have to sign in again");
+    assert_eq!(lab.api.calls(V1_SIGN_IN), 4, "the hatchery did not have to sign in again");
 
     let wrong = probe.sign_in_v1(&"stolen".into()).await.unwrap_err();
-    assert_eq!(wrong.kind(), Some(ErrorKind::NotAuthenticated));
+    assert_eq!(wrong.kind(), Some(ErrorKind::Forbidden));
+    assert_eq!(wrong.api().unwrap().from, "invalid signin token");
     assert_eq!(probe.version().await.unwrap().time, Some(lab.clock.now()));
 }
 

@@ -37,7 +37,9 @@ pub(super) enum Token {
         region: Option<String>,
     },
     Refused(String),
-    /// The API knows the token and wants to know more than it was told.
+    /// The API knows the token and wants the whole sign-in of a hatchery with it, which registers something.
+    Known,
+    /// The API wants to know more than it was told, and does not say whether it knows the token.
     Unclear(String),
     /// The sign-in came to nothing for another reason.
     Failed(String),
@@ -120,7 +122,14 @@ impl<'a> Asking<'a> {
         let session = match timeout(CALL, self.probe.sign_in_v1(token)).await {
             Ok(Ok(session)) => session,
             Ok(Err(error)) => {
-                return (sort_out(error), Fact::Skipped("not signed in".to_owned()));
+                let token = sort_out(error);
+                let why = match token {
+                    Token::Known => {
+                        "CDS shows them to a hatchery that has signed in; say --sign-in"
+                    }
+                    _ => "not signed in",
+                };
+                return (token, Fact::Skipped(why.to_owned()));
             }
             Err(_) => {
                 let why = format!("no answer within {} s", CALL.as_secs());
@@ -200,10 +209,18 @@ fn sort_out(error: CallError) -> Token {
     };
     match inner.status() {
         Some(StatusCode::UNAUTHORIZED) => Token::Refused(told(error)),
-        Some(StatusCode::FORBIDDEN) if is_whole => Token::Refused(told(error)),
+        Some(StatusCode::FORBIDDEN) if is_whole || says(inner, "invalid signin token") => {
+            Token::Refused(told(error))
+        }
+        Some(StatusCode::FORBIDDEN) if says(inner, "doesn't match with consumer") => Token::Known,
         Some(StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST) => Token::Unclear(told(error)),
         _ => Token::Failed(told(error)),
     }
+}
+
+/// Whether the API gave this reason.
+fn says(error: &CallError, words: &str) -> bool {
+    error.api().is_some_and(|error| error.from.contains(words))
 }
 
 fn read(source: &SecretSource) -> Result<Secret, String> {

@@ -45,12 +45,16 @@ fn of_token(check: &str, key: &str, token: &Token, region: Option<&str>) -> Find
             check,
             "accepted; nothing was registered, so that a hatchery at work is not disturbed",
         ),
+        Token::Known => Finding::pass(
+            check,
+            "known to CDS; nothing was registered, so that a hatchery at work is not disturbed",
+        ),
         Token::SignedIn { region: told } => signed_in(check, told.as_deref(), region),
         Token::Refused(why) => Finding::fail(check, format!("refused: {why}")).advice(format!(
             "make a new one in CDS (for a V2 hatchery: regenerate it; its name must be commonConfiguration.name, and it must be \
              allowed to start workers in a region) and put it into {key}"
         )),
-        Token::Unclear(why) => Finding::warn(check, format!("known to CDS, but not to be tried without registering: {why}"))
+        Token::Unclear(why) => Finding::warn(check, format!("not to be tried without registering: {why}"))
             .advice("say --sign-in when no hatchery with another key is at work under this name"),
         Token::Failed(why) => Finding::fail(check, why).advice("see the log of the CDS API for the request"),
         Token::NotTried => Finding::skip(
@@ -133,6 +137,7 @@ mod tests {
         let region = |region: &str| Token::SignedIn { region: Some(region.into()) };
         for (token, wanted) in [
             (Token::Accepted, Verdict::Pass),
+            (Token::Known, Verdict::Pass),
             (region("eu"), Verdict::Pass),
             (region("us"), Verdict::Warn),
             (Token::Refused("401".into()), Verdict::Fail),

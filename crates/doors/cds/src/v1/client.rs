@@ -99,7 +99,25 @@ impl Client {
     }
 
     pub async fn job(&self, id: i64) -> Result<Job, CallError> {
-        self.call(Call::get(format!("/queue/workflows/{id}/infos"))).await?.json()
+        self.job_call(Call::get(format!("/queue/workflows/{id}/infos"))).await?.json()
+    }
+
+    /// A call about one job. The API loads the job to find out who may ask about it, and so refuses for a job that is gone what it refuses for
+    /// one of others: 403. If it serves this session otherwise, it is the job.
+    async fn job_call(&self, call: Call) -> Result<Answer, CallError> {
+        let session = self.session.current().await?;
+        let error = match self.call(call).await {
+            Err(error) if error.kind() == Some(ErrorKind::Forbidden) => error,
+            other => return other,
+        };
+        let is_served = self.workers().await.is_ok();
+        let is_same = Arc::ptr_eq(&session, &self.session.current().await?);
+        Err(match error {
+            CallError::Api { call, source, .. } if is_served && is_same => {
+                CallError::Vanished { call, source }
+            }
+            error => error,
+        })
     }
 
     /// Holds a job for this hatchery for two minutes. Two hatcheries that ask at the same time may both succeed: what
@@ -111,7 +129,7 @@ impl Client {
         let call = Call::post(format!("/queue/workflows/{id}/book"))
             .json(&BookForm { delay: 0 })
             .within(BOOK_BUDGET);
-        match self.call(call).await {
+        match self.job_call(call).await {
             Ok(answer) => answer.json(),
             Err(error) if error.may_have_happened() && self.holds(id).await => {
                 Ok(Booking::default())
@@ -137,15 +155,17 @@ impl Client {
             Ok(_) => {}
             Err(error) => return Err(error),
         }
-        match self.call(Call::delete(format!("/queue/workflows/{id}/book"))).await {
-            Err(error) if error.kind() != Some(ErrorKind::JobNotBooked) => Err(error),
+        match self.job_call(Call::delete(format!("/queue/workflows/{id}/book"))).await {
+            Err(error) if error.kind() != Some(ErrorKind::JobNotBooked) && !error.is_gone() => {
+                Err(error)
+            }
             _ => Ok(()),
         }
     }
 
     pub async fn add_spawn_infos(&self, id: i64, infos: &[SpawnInfo]) -> Result<(), CallError> {
         let call = Call::post(format!("/queue/workflows/{id}/spawn/infos")).json(infos);
-        self.call(call).await.map(|_| ())
+        self.job_call(call).await.map(|_| ())
     }
 
     /// Ends a waiting job as failed. The API refuses it for a job that has a worker.

@@ -37,6 +37,7 @@ enum JsonOutcome {
     Success,
     Fail,
     Crash,
+    Leave,
     Hang,
 }
 
@@ -46,6 +47,7 @@ impl From<JsonOutcome> for Outcome {
             JsonOutcome::Success => Self::Success,
             JsonOutcome::Fail => Self::Fail,
             JsonOutcome::Crash => Self::Crash,
+            JsonOutcome::Leave => Self::Leave,
             JsonOutcome::Hang => Self::Hang,
         }
     }

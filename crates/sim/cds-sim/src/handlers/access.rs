@@ -23,13 +23,16 @@ pub(crate) fn v1_sign_in(world: &mut World, incoming: &Incoming) -> Result<Reply
     let index = consumers
         .iter()
         .position(|consumer| consumer.given.token == token)
-        .ok_or_else(Refusal::not_authenticated)?;
+        .ok_or_else(|| Refusal::forbidden("invalid signin token"))?;
     let service = match service {
+        None if consumers[index].given.service.is_some() => {
+            return Err(Refusal::forbidden("signing request doesn't match with consumer"));
+        }
         None => None,
         Some(service) => {
             let bound = &consumers[index].given.service;
             if bound.as_ref().is_some_and(|name| *name != service.name) {
-                return Err(Refusal::forbidden("the token is bound to another service"));
+                return Err(Refusal::forbidden("signing request doesn't match with consumer"));
             }
             let key = public_key(&service.public_key)?;
             Some(register(world, index, service, key))
@@ -95,14 +98,15 @@ pub(crate) fn v1_sign_out(world: &mut World, incoming: &Incoming) -> Result<Repl
 
 pub(crate) fn v2_sign_in(world: &mut World, incoming: &Incoming) -> Result<Reply, Refusal> {
     let form: V2Form = incoming.json()?;
-    let key = public_key(&form.public_key)?;
+    // A key that cannot be read is kept as it is: it is the workers that are refused then.
+    let key = public_key(&form.public_key).ok();
     let now = world.now();
     let row = world
         .access
         .hatcheries
         .get_mut(&form.name)
         .filter(|row| row.token == form.token)
-        .ok_or_else(|| Refusal::forbidden("unknown token or name"))?;
+        .ok_or_else(|| Refusal::forbidden("invalid signin token"))?;
     let region =
         row.region.clone().ok_or_else(|| Refusal::forbidden("no permission to start workers"))?;
     row.hatchery = v2::Hatchery {
@@ -114,12 +118,11 @@ pub(crate) fn v2_sign_in(world: &mut World, incoming: &Incoming) -> Result<Reply
         public_key: form.public_key,
         http_url: form.http_url,
     };
-    row.key = Some(key);
+    row.key = key;
     let hatchery = row.hatchery.clone();
     let token = open_session(world, Who::Hatchery(form.name))?;
-    let up_to_date = form.version == world.options.version;
     let api_url = world.options.url.clone();
-    let answer = v2::SignInAnswer { up_to_date, api_url, token, region, hatchery };
+    let answer = v2::SignInAnswer { up_to_date: false, api_url, token, region, hatchery };
     Ok(signed_in(world, &answer, &answer.token))
 }
 

@@ -72,6 +72,9 @@ pub(crate) fn as_code(world: &mut World, incoming: &Incoming) -> Result<Reply, R
         name: incoming.param(3).to_owned(),
         branch: branch.to_owned(),
     };
+    if !world.models.has_project(&path.project) {
+        return Err(Refusal::new(404, 30, format!("project {} not found", path.project)));
+    }
     let model = world.models.v2_at(&path);
     model.map(Reply::json).ok_or_else(|| Refusal::not_found(format!("no worker model {path}")))
 }

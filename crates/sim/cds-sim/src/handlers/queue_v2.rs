@@ -9,6 +9,9 @@ use crate::world::{HatcheryRow, V2Row, World};
 /// The hatchery that asks, if it may start workers for the region in the path.
 fn of_region<'a>(world: &'a World, incoming: &Incoming) -> Result<&'a HatcheryRow, Refusal> {
     let row = world.access.hatchery_of(incoming.who()?)?;
+    if !world.access.has_region(incoming.param(0)) {
+        return Err(Refusal::not_found(format!("region {} not found", incoming.param(0))));
+    }
     if row.region.as_deref() == Some(incoming.param(0)) {
         Ok(row)
     } else {

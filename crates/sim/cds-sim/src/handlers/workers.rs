@@ -33,7 +33,7 @@ pub(crate) fn v2_list(world: &mut World, incoming: &Incoming) -> Result<Reply, R
     let own = &world.access.hatchery_of(incoming.who()?)?.hatchery;
     let workers = world.workers.values().filter_map(WorkerRow::as_v2);
     let workers: Vec<v2::Worker> = workers.filter(|worker| worker.hatchery_id == own.id).collect();
-    Ok(Reply::json(&workers))
+    Ok(if workers.is_empty() { Reply::null() } else { Reply::json(&workers) })
 }
 
 /// What a worker tells about its machine.

@@ -31,6 +31,8 @@ pub enum WorkerEnd {
     Dismissed,
     /// It was killed. No word reaches the API.
     Died,
+    /// It signed out without a result.
+    Left,
 }
 
 /// Why a worker could not do what it was started for.
@@ -153,6 +155,10 @@ impl Worker {
             Worked::Success => JobStatus::Success,
             Worked::Fail => JobStatus::Fail,
             Worked::Died => return Ok(WorkerEnd::Died),
+            Worked::Left => {
+                let _ = session.call(&Call::post(job.sign_out())).await;
+                return Ok(WorkerEnd::Left);
+            }
         };
         let body = job.result_body(status, &self.now());
         let (answer, maybe_done) = session.call(&Call::post(job.result()).json(&body)).await;

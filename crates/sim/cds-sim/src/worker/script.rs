@@ -10,6 +10,8 @@ pub(crate) enum Worked {
     Fail,
     /// The worker's own process was killed.
     Died,
+    /// It was asked to end, and signs out.
+    Left,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +20,7 @@ enum Line {
     SleepForever,
     Exit { success: bool },
     Kill,
+    Leave,
     Nothing,
 }
 
@@ -32,6 +35,7 @@ impl Line {
                 secs.map_or(Self::Nothing, Self::Sleep)
             }
             ["exit", code] => Self::Exit { success: *code == "0" },
+            ["kill", "-15", ..] => Self::Leave,
             ["kill", ..] => Self::Kill,
             _ => Self::Nothing,
         }
@@ -47,6 +51,7 @@ pub(crate) async fn work(scripts: &[String]) -> Worked {
             Line::Exit { success: true } => return Worked::Success,
             Line::Exit { success: false } => return Worked::Fail,
             Line::Kill => return Worked::Died,
+            Line::Leave => return Worked::Left,
             Line::Nothing => {}
         }
     }
@@ -66,6 +71,7 @@ mod tests {
             (Outcome::Success, Worked::Success),
             (Outcome::Fail, Worked::Fail),
             (Outcome::Crash, Worked::Died),
+            (Outcome::Leave, Worked::Left),
         ] {
             let (started, duration) = (Instant::now(), Duration::from_millis(12_500));
             let script = Work { duration, outcome }.script();

@@ -173,6 +173,11 @@ impl Access {
         self.services.get_mut(&id).ok_or_else(|| Refusal::forbidden("no service"))
     }
 
+    /// Regions are those that a hatchery may start workers for.
+    pub(crate) fn has_region(&self, region: &str) -> bool {
+        self.hatcheries.values().any(|row| row.region.as_deref() == Some(region))
+    }
+
     pub(crate) fn hatchery_of(&self, who: &Who) -> Result<&HatcheryRow, Refusal> {
         let Who::Hatchery(name) = who else {
             return Err(Refusal::forbidden("not a V2 hatchery"));

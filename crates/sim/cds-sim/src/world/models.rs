@@ -30,6 +30,11 @@ impl Models {
         Some(&row.model.model_type)
     }
 
+    /// Projects are those that have a model as code.
+    pub(crate) fn has_project(&self, key: &str) -> bool {
+        self.v2.keys().any(|path| path.split('/').next() == Some(key))
+    }
+
     /// The model as code at this path; branches may be given in their long form.
     pub(crate) fn v2_at(&self, path: &v2::AsCodePath) -> Option<&v2::Model> {
         let short = path.branch.strip_prefix("refs/heads/").unwrap_or(&path.branch);

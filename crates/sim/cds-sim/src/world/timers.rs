@@ -9,12 +9,14 @@ impl World {
     /// One look; they are counted from 1.
     pub(crate) fn tick(&mut self, number: u64) {
         self.delete_dead_workers();
-        self.end_orphans();
+        self.end_v1_orphans();
+        self.purge_v1_jobs();
         if number.is_multiple_of(3) {
             self.delete_silent_services();
         }
         if number.is_multiple_of(6) {
             self.disable_silent_workers();
+            self.end_v2_orphans();
             self.time_out_v2_jobs();
             let now = self.now();
             self.access.drop_expired(now);
@@ -35,28 +37,43 @@ impl World {
         }
     }
 
-    /// A job at work without a worker: a V1 job fails, a V2 job is stopped. Neither is queued again.
-    fn end_orphans(&mut self) {
-        let lost = |worker: &Option<String>| {
-            worker.as_ref().is_none_or(|worker| !self.workers.contains_key(worker))
-        };
+    fn is_lost(&self, worker: Option<&String>) -> bool {
+        worker.is_none_or(|worker| !self.workers.contains_key(worker))
+    }
+
+    /// A V1 job at work without a worker fails, and is not queued again.
+    fn end_v1_orphans(&mut self) {
         let v1: Vec<_> = self
             .v1_jobs
             .iter()
-            .filter(|(_, row)| row.job.status == JobStatus::Building && lost(&row.worker))
+            .filter(|(_, row)| row.job.status == JobStatus::Building)
+            .filter(|(_, row)| self.is_lost(row.worker.as_ref()))
             .map(|(id, _)| *id)
-            .collect();
-        let v2: Vec<_> = self
-            .v2_jobs
-            .iter()
-            .filter(|(_, row)| row.job.status == JobStatus::Building && lost(&row.worker))
-            .map(|(id, _)| id.clone())
             .collect();
         for id in v1 {
             self.end_v1_job(id, JobStatus::Fail, "the worker is gone");
         }
+    }
+
+    /// A V2 job at work without a worker is stopped at the next full minute, and not queued again.
+    fn end_v2_orphans(&mut self) {
+        let v2: Vec<_> = self
+            .v2_jobs
+            .iter()
+            .filter(|(_, row)| row.job.status == JobStatus::Building)
+            .filter(|(_, row)| self.is_lost(row.worker.as_ref()))
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in v2 {
             self.end_v2_job(&id, JobStatus::Stopped, "the worker is gone");
+        }
+    }
+
+    /// The rows of V1 runs that have ended are purged. What became of them stays readable for tests.
+    fn purge_v1_jobs(&mut self) {
+        let (now, after) = (self.now(), self.options.timings.v1_purge);
+        for row in self.v1_jobs.values_mut() {
+            row.has_vanished |= row.ended.is_some_and(|ended| is_older(ended, now, after));
         }
     }
 

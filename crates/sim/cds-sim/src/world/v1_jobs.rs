@@ -15,7 +15,14 @@ pub(crate) struct V1Row {
     /// The id of the worker that executes it.
     pub(crate) worker: Option<String>,
     pub(crate) record: Record,
+    pub(crate) ended: Option<Timestamp>,
+    /// It is not in the API's tables any more: it was purged, or a fault took it.
     pub(crate) has_vanished: bool,
+}
+
+/// Who may ask about a job is found out by loading it, so one that does not exist is refused like one of others.
+fn unknown(id: i64) -> Refusal {
+    Refusal::forbidden(format!("unable to load job {id}"))
 }
 
 #[derive(Debug, Clone)]
@@ -88,6 +95,7 @@ impl World {
             booking: None,
             worker: None,
             record: Record::default(),
+            ended: None,
             has_vanished: false,
         };
         self.v1_jobs.insert(id, row);
@@ -106,16 +114,17 @@ impl World {
 
     pub(crate) fn v1_job(&self, id: i64) -> Result<&V1Row, Refusal> {
         let row = self.v1_jobs.get(&id).filter(|row| !row.has_vanished);
-        row.ok_or_else(|| Refusal::new(404, 112, format!("job {id} not found")))
+        row.ok_or_else(|| unknown(id))
     }
 
     pub(crate) fn v1_job_mut(&mut self, id: i64) -> Result<&mut V1Row, Refusal> {
         let row = self.v1_jobs.get_mut(&id).filter(|row| !row.has_vanished);
-        row.ok_or_else(|| Refusal::new(404, 112, format!("job {id} not found")))
+        row.ok_or_else(|| unknown(id))
     }
 
     /// Ends a V1 job, once.
     pub(crate) fn end_v1_job(&mut self, id: i64, status: JobStatus, reason: &str) {
+        let now = self.now();
         let Ok(row) = self.v1_job_mut(id) else { return };
         if row.job.status.is_final() {
             return;
@@ -123,6 +132,7 @@ impl World {
         row.job.status = status;
         row.booking = None;
         row.worker = None;
+        row.ended = Some(now);
         self.record(&JobId::V1(id), JobEvent::Ended { status, reason: reason.to_owned() });
     }
 }

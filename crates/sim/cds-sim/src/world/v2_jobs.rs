@@ -72,6 +72,13 @@ impl World {
     }
 
     pub(crate) fn v2_job(&self, region: &str, id: &str) -> Result<&V2Row, Refusal> {
+        if !matches!(JobId::parse(id), Some(JobId::V2(_))) {
+            return Err(Refusal::new(
+                500,
+                1,
+                format!("invalid input syntax for type uuid: {id:?}"),
+            ));
+        }
         let row = self.v2_jobs.get(id).filter(|row| !row.has_vanished);
         let row = row.ok_or_else(|| Refusal::not_found(format!("job {id} not found")))?;
         if row.job.region == region { Ok(row) } else { Err(Refusal::forbidden("another region")) }
