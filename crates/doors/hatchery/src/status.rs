@@ -22,6 +22,8 @@ pub mod task {
 #[derive(Debug, Clone)]
 pub struct StatusFacts<'a> {
     pub version: &'a str,
+    /// What CDS is told as ours: it warns of every hatchery whose version is not its own, and compares nothing else with it.
+    pub cds_version: Option<&'a str>,
     pub service: &'a str,
     pub hostname: &'a str,
     pub uptime: Duration,
@@ -57,7 +59,7 @@ pub fn status(facts: &StatusFacts<'_>) -> MonitoringStatus {
         ..MonitoringLine::default()
     };
     let mut lines = vec![
-        line(Level::Ok, "Version", facts.version.to_owned()),
+        line(Level::Ok, "Version", facts.cds_version.unwrap_or(facts.version).to_owned()),
         line(Level::Ok, "Uptime", GoDuration(facts.uptime).to_string()),
         line(Level::Ok, "Time", rfc3339(facts.now)),
     ];
@@ -80,6 +82,7 @@ pub fn status(facts: &StatusFacts<'_>) -> MonitoringStatus {
         Some(vms) => line(Level::Ok, "VirtualMachines", vms.to_string()),
         None => line(Level::Alert, "VirtualMachines", "Error listing".to_owned()),
     });
+    lines.push(line(Level::Ok, "Roost", facts.version.to_owned()));
     lines.extend(
         facts.more.iter().map(|(level, component, value)| line(*level, component, value.clone())),
     );
@@ -103,6 +106,7 @@ mod tests {
     fn facts<'a>(tasks: &'a [TaskState<'a>]) -> StatusFacts<'a> {
         StatusFacts {
             version: "0.1.0",
+            cds_version: None,
             service: "h1",
             hostname: "host",
             uptime: Duration::from_secs(3_725),
@@ -136,12 +140,22 @@ mod tests {
             (Level::Alert, "goroutine/hatchery-vsphere-kill-awol-servers", "NOT running"),
             (Level::Ok, "Workers", "3/10"),
             (Level::Ok, "VirtualMachines", "120"),
+            (Level::Ok, "Roost", "0.1.0"),
             (Level::Warn, "Deletion", "frozen: 7 of 10 VMs"),
         ];
         let wanted =
             wanted.map(|(level, component, value)| (level, component.to_owned(), value.to_owned()));
         assert_eq!(seen(&facts), wanted);
         assert!(is_unavailable(&status(&facts)));
+    }
+
+    /// CDS warns of every hatchery whose `Version` is not its own, for good.
+    #[test]
+    fn cds_is_told_its_own_version_and_ours_has_a_line_of_its_own() {
+        let facts = StatusFacts { cds_version: Some("0.57.0"), ..facts(&[]) };
+        let lines = seen(&facts);
+        assert_eq!(lines[0], (Level::Ok, "Version".into(), "0.57.0".into()));
+        assert!(lines.contains(&(Level::Ok, "Roost".into(), "0.1.0".into())));
     }
 
     #[test]

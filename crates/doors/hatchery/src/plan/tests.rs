@@ -64,6 +64,7 @@ impl Table {
             state: SpareState::Ready,
             born: None,
             is_outdated: false,
+            shares_address: false,
         });
     }
 

@@ -13,8 +13,8 @@ use super::desk::lock;
 use super::nest::Nest;
 use crate::time::elapsed;
 
-/// As often as CDS's own hatchery.
-const INTERVAL: Duration = Duration::from_secs(10);
+/// Half as often as CDS's own hatchery: models change by the day, and this is most of what a hatchery at rest asks for.
+const INTERVAL: Duration = Duration::from_secs(20);
 /// A model as code that was read is believed for this long.
 const AS_CODE_FOR: Duration = Duration::from_mins(1);
 const MOST_AS_CODE: usize = 1_024;

@@ -56,6 +56,8 @@ pub(crate) struct Nest {
     pub(crate) signals: Signals,
     pub(crate) steering: Steering,
     pub(crate) version: String,
+    /// As CDS says itself; `None` until it has.
+    pub(super) cds_version: Mutex<Option<String>>,
     pub(crate) hostname: String,
     pub(crate) started: Timestamp,
     pub(super) desk: Arc<Mutex<Desk>>,

@@ -116,6 +116,7 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
         cds,
         metrics,
         version,
+        cds_version: Mutex::default(),
         hostname,
     });
     let tasks = Arc::new(supervised(&nest));
@@ -221,6 +222,7 @@ fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef, mode: Mode) {
     if nest.cds.v2().is_some() {
         supervise(nest, tasks, "heartbeat-v2", observe::beat_v2);
     }
+    supervise(nest, tasks, "cds-version", observe::follow_version);
     if register::is_wanted(nest) {
         supervise(nest, tasks, "registration", register::keep_registered);
     }

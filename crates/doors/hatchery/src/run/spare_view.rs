@@ -1,8 +1,11 @@
 //! Our spares as inventory, desk and models show them: what the planner claims from and the loop of spares keeps up.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 use roost_cds::v1;
-use roost_fleet::{Connection, Snapshot, Vm};
+use roost_fleet::{Connection, Power, Snapshot, Vm};
 
 use super::desk::Desk;
 use super::holding::own_annotation;
@@ -27,24 +30,69 @@ pub(crate) fn spares(
     });
     let ours = snapshot.owned_by(HATCHERY, hatchery).chain(anybodys);
     let ours = ours.filter(|vm| !vm.template && is_reached(vm));
-    ours.filter_map(|vm| {
-        let annotation = own_annotation(vm, hatchery)?;
+    let (mut spares, mut addresses) = (Vec::new(), Addresses::default());
+    for vm in ours {
+        let Some(annotation) = own_annotation(vm, hatchery) else { continue };
         let kind = SpareKind::of(&vm.name, &annotation)
-            .filter(|_| annotation.provisioning || annotation.doomed.is_some())?;
+            .filter(|_| annotation.provisioning || annotation.doomed.is_some());
+        let Some(kind) = kind else {
+            // What is off and marked never runs again.
+            if annotation.doomed.is_none() || vm.power != Power::Off {
+                addresses.taken.extend(annotation.address());
+            }
+            continue;
+        };
         // A spare that is being made has a reservation as well, which is its maker's and no claim.
         let is_made_here = desk.making.contains_key(&vm.name);
         let is_claimed = !is_made_here && desk.ledger.is_promised(&vm.id, now);
         let is_busy = is_made_here || desk.is_busy(&vm.id);
-        Some(Spare {
+        addresses.of_spares.push(annotation.address().or(vm.name_address));
+        spares.push(Spare {
             vm: vm.id.clone(),
             name: vm.name.to_string(),
             state: SpareState::of(&annotation, vm.power, is_claimed, is_busy),
             born: annotation.created.get().or(vm.created),
             is_outdated: is_outdated(&kind.model, &annotation, models),
+            shares_address: false,
             kind,
-        })
-    })
-    .collect()
+        });
+    }
+    addresses.tell_apart(&mut spares);
+    spares
+}
+
+/// Who has which address. CDS's own hatchery leaves spares that share one.
+#[derive(Default)]
+struct Addresses {
+    /// Of our VMs that are no spares.
+    taken: BTreeSet<IpAddr>,
+    /// Of each spare, in their order.
+    of_spares: Vec<Option<IpAddr>>,
+}
+
+impl Addresses {
+    /// Of the spares with one address the first stays one: whoever is promised or runs already, then the oldest. None does beside a worker.
+    fn tell_apart(mut self, spares: &mut [Spare]) {
+        let mut order: Vec<usize> = (0..spares.len()).collect();
+        order.sort_by_key(|index| {
+            let spare = &spares[*index];
+            let rank = match spare.state {
+                SpareState::Claimed => 0,
+                SpareState::Making => 1,
+                SpareState::Unfinished => 2,
+                SpareState::Ready => 3,
+                SpareState::Dying => 4,
+            };
+            (rank, spare.born, spare.vm.clone())
+        });
+        for index in order {
+            if let Some(address) = self.of_spares[index]
+                && spares[index].state != SpareState::Dying
+            {
+                spares[index].shares_address = !self.taken.insert(address);
+            }
+        }
+    }
 }
 
 /// Kinds that are being cloned and that the inventory does not show yet.

@@ -11,13 +11,15 @@ use roost_supervise::Tasks;
 use super::desk::lock;
 use super::holding::Beside;
 use super::nest::Nest;
-use crate::door::{HATCHERY, PENDING};
+use crate::door::{HATCHERY, PENDING, WORKERS};
 use crate::pool::{Listed, StartedVm, Views};
 use crate::time::elapsed;
 
 /// Decisions rest on a reading no older than this.
 pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(45);
-/// At rest.
+/// Without workers, and nobody who waits for one.
+const AT_REST: Duration = Duration::from_secs(30);
+/// While workers are at work.
 const SLOW: Duration = Duration::from_secs(15);
 /// While workers are on their way: a worker that has registered makes room for the next.
 const FAST: Duration = Duration::from_secs(3);
@@ -153,16 +155,22 @@ impl Nest {
     /// Reads the lists for ever: seldom at rest, often while workers are awaited.
     pub(super) async fn follow_workers(&self, tasks: &Tasks) {
         loop {
-            tasks.beat("worker-lists", self.patience() + SLOW);
-            if let Err(error) = self.read_workers().await {
+            tasks.beat("worker-lists", self.patience() + AT_REST);
+            let read = self.read_workers().await;
+            if let Err(error) = &read {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }
-            let pending =
-                self.desk().ledger.taken(HATCHERY, self.clock.now()).by_vms.of(PENDING) > 0;
+            let taken = self.desk().ledger.taken(HATCHERY, self.clock.now()).by_vms;
+            // A reading that failed is made up for before decisions run out of a fresh one.
+            let pause = match (taken.of(PENDING) > 0, taken.of(WORKERS) > 0 || read.is_err()) {
+                (true, _) => FAST,
+                (false, true) => SLOW,
+                (false, false) => AT_REST,
+            };
             tokio::select! {
                 biased;
                 () = self.signals.workers.notified() => {}
-                () = tokio::time::sleep(if pending { FAST } else { SLOW }) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }

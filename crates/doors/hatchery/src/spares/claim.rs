@@ -18,7 +18,8 @@ pub fn claimable(spares: &[Spare], model: &SpareModel, flavor: Option<&str>) -> 
     };
     let mut serving: Vec<_> = spares
         .iter()
-        .filter(|spare| spare.state == SpareState::Ready && !spare.is_outdated)
+        .filter(|spare| spare.state == SpareState::Ready)
+        .filter(|spare| !spare.is_outdated && !spare.shares_address)
         .filter_map(|spare| Some((rank(spare)?, spare.born, &spare.vm)))
         .collect();
     serving.sort();

@@ -34,6 +34,8 @@ pub struct Spare {
     pub born: Option<Timestamp>,
     /// Its V1 model was changed since: it would run what the model no longer is.
     pub is_outdated: bool,
+    /// Another VM of ours has its address and comes before it: it must never run beside that one.
+    pub shares_address: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -104,6 +104,8 @@ pub enum Removal {
     Excess,
     /// Its V1 model was changed.
     Outdated,
+    /// Another VM has its address, as CDS's own hatchery leaves them.
+    SharedAddress,
 }
 
 impl Removal {
@@ -113,6 +115,7 @@ impl Removal {
             Self::NotConfigured => "no pool asks for this spare",
             Self::Excess => "more spares than its pool asks for",
             Self::Outdated => "its worker model was changed",
+            Self::SharedAddress => "another VM has its address",
         }
     }
 }
@@ -225,6 +228,9 @@ fn settle(
             // Leaving the pool, or out of it: the refill does not wait.
             SpareState::Claimed | SpareState::Dying => {}
             SpareState::Making => making += 1,
+            SpareState::Ready | SpareState::Unfinished if spare.shares_address => {
+                plan.remove.push((spare.vm.clone(), Removal::SharedAddress));
+            }
             SpareState::Ready | SpareState::Unfinished if spare.is_outdated => {
                 plan.remove.push((spare.vm.clone(), Removal::Outdated));
             }

@@ -29,6 +29,7 @@ fn spare(number: u32, state: SpareState) -> Spare {
         state,
         born: Some(NOW + Duration::from_secs(number.into())),
         is_outdated: false,
+        shares_address: false,
     }
 }
 
@@ -187,6 +188,19 @@ fn spares_of_a_changed_model_go_and_are_replaced() {
     let plan = scene.plan();
     assert_eq!(plan.remove, [(VmId::new("vm-001"), Removal::Outdated)]);
     assert_eq!(plan.make.len(), 1);
+}
+
+/// The Go hatchery leaves spares that share one.
+#[test]
+fn a_spare_whose_address_another_has_is_no_spare_and_goes() {
+    let mut scene = Scene::of(&[("debian12", 2)], 5);
+    let shared = Spare { shares_address: true, ..spare(2, SpareState::Ready) };
+    scene.spares = vec![spare(1, SpareState::Ready), shared];
+    let plan = scene.plan();
+    assert_eq!(plan.remove, [(VmId::new("vm-002"), Removal::SharedAddress)]);
+    assert_eq!((plan.standing[0].ready, plan.make.len()), (1, 1));
+    let model = SpareModel::V2("debian12".into());
+    assert_eq!(ids(&claimable(&scene.spares, &model, None)), ["vm-001"]);
 }
 
 #[test]

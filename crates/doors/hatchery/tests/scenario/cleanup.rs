@@ -293,7 +293,8 @@ async fn a_worker_that_is_deleted_is_cut_off() {
 async fn the_clean_up_looks_as_often_as_the_file_says() {
     for (interval, is_soon) in [(20, true), (3_000, false)] {
         let lab = Lab::of(Setup::new("hv1").set("killAwolServersInterval", interval)).await;
-        let job = lab.v2_job(V2Demand::new(DEBIAN).takes(mins(60)));
+        // Of V1: a V2 job is given back at once, and its VM goes with that.
+        let job = lab.v1_job(V1Demand::new().model(DEBIAN).takes(mins(60)));
         lab.wait_for(&job, JobStatus::Building).await;
         sleep(mins(1)).await;
         let vm = lab.vm_of(&job).unwrap();
@@ -338,4 +339,52 @@ async fn many_that_are_too_old_at_once_wait_for_a_person_who_is_told_the_way_out
     for job in &hung {
         lab.cds.stop_job(job);
     }
+}
+
+/// CDS deletes the row of a V2 worker that signs out without a result within seconds, and stops its job for good at the next full minute. The job
+/// is given back as soon as the VM is off. Only a guest that takes the rest of the minute to shut down is too late.
+#[tokio::test(start_paused = true)]
+async fn a_v2_job_whose_worker_signs_out_without_a_result_is_given_back_in_time() {
+    let (mut saved, mut told) = (0, Vec::new());
+    for number in 0..6 {
+        let mut lab = Lab::new().await;
+        let takes = mins(2) + secs(10 * number);
+        let job = lab.v2_job(V2Demand::new(DEBIAN).takes(takes).ends(Outcome::Leave));
+        lab.wait_for(&job, JobStatus::Building).await;
+        if number % 2 == 1 {
+            sleep(secs(40)).await;
+            lab.restart().await;
+        }
+        let report = || lab.cds.job(&job).unwrap();
+        wait_until("its worker is gone", mins(10), || {
+            report().status == JobStatus::Stopped || !report().releases().is_empty()
+        })
+        .await;
+        saved += report().releases().len();
+        told.push(report());
+        lab.cds.stop_job(&job);
+        lab.wait_until_clean(0).await;
+    }
+    assert!(saved >= 4, "{saved} of 6: {told:#?}");
+}
+
+/// CDS purges the rows of ended V1 runs and then refuses to speak of them. A guest that does not shut down was kept until workerTTL for that.
+#[tokio::test(start_paused = true)]
+async fn a_vm_whose_v1_job_was_purged_goes_without_waiting_for_its_time_to_live() {
+    let lab = Lab::of(Setup::new("hv1").set("workerRegistrationTTL", 6)).await;
+    lab.guests.conduct(|_| Conduct::StaysOn);
+    let job = lab.v1_job(V1Demand::new().model(DEBIAN).takes(secs(20)));
+    let other = lab.v1_job(V1Demand::new().model(DEBIAN).takes(mins(40)));
+    lab.wait_for(&job, JobStatus::Success).await;
+    let vm = lab.vm_of(&job).unwrap();
+    let took = until_gone(&lab, &vm.name, 30).await;
+    assert!(took < mins(15), "{took:?} of the two hours that a worker may live");
+    assert_eq!(lab.status(&other), JobStatus::Building, "nobody else was touched");
+    let asked = lab.cds.calls("GET /queue/workflows/*/infos");
+    sleep(mins(10)).await;
+    assert_eq!(
+        lab.cds.calls("GET /queue/workflows/*/infos"),
+        asked,
+        "it is not asked about for ever"
+    );
 }

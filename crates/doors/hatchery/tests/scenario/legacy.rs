@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use roost_cds::{JobId, JobStatus};
 use roost_cds_sim::V2Demand;
 use roost_clock::Clock as _;
+use roost_fleet::Query;
 use roost_vcenter_sim::{Action, Power, Rule};
 use roost_vim::Client;
 use serde_json::{Value, json};
@@ -244,4 +245,33 @@ async fn a_worker_whose_events_cannot_be_read_stays_until_they_can() {
     assert!(before.lab.vm_named(name).is_some());
     before.lab.vcenter.faults().clear();
     wait_until("it is too old", mins(30), || before.lab.vm_named(name).is_none()).await;
+}
+
+/// The Go hatchery leaves spares that share an address: 12 on 3 addresses were seen. Each address runs once at a time; the others go.
+#[tokio::test(start_paused = true)]
+async fn of_spares_that_share_an_address_one_runs_at_a_time_and_the_others_go() {
+    let before = Before::of(Setup::new("hv1").pool("debian12", 6)).await;
+    let Before { mut lab, go } = before;
+    lab.truth.counts_only_addresses_in_use();
+    for number in 0..12 {
+        let address: std::net::Ipv4Addr = [10, 15, 0, 21 + number % 3].into();
+        let name = format!("provision-v2-go-{number}");
+        let more = json!({"provisioning": true, "ip_address": address.to_string()});
+        let annotation = u2(&lab, &name, &more);
+        let vm = GoVm { name: &name, annotation, power: Power::On, address: Some(address) };
+        lab.make_vm(&go, vm).await;
+        lab.vcenter.set_power(&name, Power::Off).unwrap();
+    }
+    let jobs = lab.jobs(5);
+    lab.open().await;
+    lab.wait_for_all(&jobs, JobStatus::Success).await;
+    lab.wait_until_clean(6).await;
+    let mut addresses: Vec<String> =
+        lab.own_vms().iter().map(|vm| Note::of(vm).unwrap().ip_address).collect();
+    addresses.sort();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 6, "each spare has its own");
+    let said = lab.hatchery().journal().find(&Query::default());
+    let shown = said.iter().filter(|decision| decision.to_string().contains("has its address"));
+    assert!(shown.count() >= 9, "those that went say why");
 }

@@ -9,10 +9,10 @@ use roost_hatchery::door::phase;
 use roost_hatchery::planted::{Bug, plant};
 use roost_hatchery::run::view::{JobState, Stage, VmKind};
 use roost_hatchery::run::{News, Stopped};
-use roost_vcenter_sim::Outage;
+use roost_vcenter_sim::{Action, Outage, Rule, When};
 use tokio::time::{sleep, timeout};
 
-use crate::lab::{DEBIAN, Lab, Setup, mins, secs, wait_until};
+use crate::lab::{CrashAt, DEBIAN, Lab, Setup, Start, WorldOptions, mins, secs, wait_until};
 
 fn lines(status: &MonitoringStatus) -> BTreeMap<String, (Level, String)> {
     let lines = status.lines.iter().flatten();
@@ -409,4 +409,44 @@ async fn every_metric_of_cds_is_there_with_its_labels() {
     sleep(mins(1)).await;
     let metrics = lab.service.metrics();
     assert!(!metrics.contains(&*worker), "what is gone is gone with the next cycle: {metrics}");
+}
+
+/// What CDS shows of a hatchery that has just started, or runs at another version than its own: nothing to warn of.
+#[tokio::test(start_paused = true)]
+async fn cds_has_nothing_to_warn_of_from_the_first_heartbeat_on() {
+    let mut options = WorldOptions::default();
+    options.cds.version = "0.58.3".to_owned();
+    let mut lab = Lab::closed(options, Setup::new("hv1"));
+    lab.vcenter.faults().add(
+        Rule::new("WaitForUpdatesEx", Action::Delay(secs(40))).when(When::Chance(1.0)).times(1),
+    );
+    let never = CrashAt { call: u64::MAX, arrives: true };
+    assert!(matches!(lab.start_to_die(never).await, Start::Runs));
+    let lines =
+        || lab.cds.services().first().and_then(|service| service.monitoring_status.lines.clone());
+    wait_until("it beats", mins(5), || lines().is_some_and(|lines| !lines.is_empty())).await;
+    for _ in 0..20 {
+        let seen = lines().unwrap_or_default();
+        let bad: Vec<_> = seen.iter().filter(|line| line.status != Level::Ok).collect();
+        assert!(bad.is_empty(), "{bad:?}");
+        sleep(secs(10)).await;
+    }
+    let said = |component: &str| {
+        let lines = lines().unwrap();
+        lines.into_iter().find(|line| line.component == component).map(|line| line.value)
+    };
+    assert_eq!(said("Version").as_deref(), Some("0.58.3"), "its own");
+    assert_eq!(said("Roost").as_deref(), Some("0.57.0"), "ours");
+}
+
+/// Both protocols, models, spares: at most 20 calls a minute when nothing happens.
+#[tokio::test(start_paused = true)]
+async fn at_rest_cds_is_asked_at_most_20_times_a_minute() {
+    let lab = Lab::of(Setup::new("hv1").pool("debian12", 2)).await;
+    lab.wait_for_spares(2).await;
+    sleep(mins(5)).await;
+    let before = lab.cds.calls("**");
+    sleep(mins(30)).await;
+    let calls = lab.cds.calls("**") - before;
+    assert!(calls <= 20 * 30, "{calls} calls in half an hour");
 }

@@ -357,3 +357,39 @@ async fn the_disk_of_a_spare_grows_with_the_claim() {
     assert_eq!(disk.capacity_in_kb, Some(50 << 20));
     lab.wait_for(&job, JobStatus::Success).await;
 }
+
+/// A run that was stopped while its worker's VM boots gets no worker.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_stopped_while_its_vm_boots_is_not_launched() {
+    let lab = Lab::new().await;
+    for is_v1 in [false, true] {
+        let job = if is_v1 { lab.v1_job(V1Demand::new().model(DEBIAN)) } else { lab.job() };
+        wait_until("its VM is on", mins(10), || {
+            lab.vm_of(&job).is_some_and(|vm| vm.power == Power::On)
+        })
+        .await;
+        lab.cds.stop_job(&job);
+        lab.wait_until_clean(0).await;
+        assert_eq!(lab.guests.launches_of(&job).len(), 0, "{job}");
+        let said = lab.verdict(&job).unwrap();
+        assert!(said.to_string().contains("nobody waits for it any more"), "{said}");
+        assert_eq!(lab.cds.job(&job).unwrap().releases(), [""; 0], "there is nothing to give back");
+    }
+}
+
+/// People read in a job's log what happened in the order in which it happened, also when CDS is slow with the first message.
+#[tokio::test(start_paused = true)]
+async fn the_messages_of_a_start_stand_in_their_order() {
+    let lab = Lab::new().await;
+    lab.cds.inject(Fault::on("POST /v2/queue/*/job/*/info").nth(1).delay(secs(9)));
+    lab.vcenter.faults().add(
+        Rule::new("CloneVM_Task", Action::fail_task("NoDiskSpace", "the datastore is full"))
+            .times(1),
+    );
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    let infos = lab.cds.job(&job).unwrap().infos;
+    let place = |words: &str| infos.iter().position(|info| info.contains(words));
+    let (starts, fails) = (place("is starting the worker"), place("Error while Hatchery"));
+    assert!(starts.is_some() && fails.is_some() && starts < fails, "{infos:#?}");
+}

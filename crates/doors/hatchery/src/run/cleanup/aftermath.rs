@@ -30,7 +30,7 @@ pub(super) async fn settle(nest: &Nest, worker: &str, reason: &Reason, owed: Aft
 ///
 /// Releases are scarce, and CDS does not look whom one concerns. So the job must be in our name and under way, no other worker at
 /// it, and no VM of ours for it, seen or promised: it may have been started anew since. Returns whether it was given back.
-pub(super) async fn give_back(
+pub(in crate::run) async fn give_back(
     nest: &Nest,
     job: &JobId,
     worker: &str,

@@ -22,6 +22,7 @@ use roost_fleet::{Freeze, Resume};
 use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
+pub(super) use self::aftermath::give_back;
 pub(crate) use self::deletions::Deletions;
 pub(crate) use self::fate::fates;
 pub(super) use self::set_right::keep_right;

@@ -67,6 +67,8 @@ pub(crate) enum StepError {
     Foreign { step: Step, machine: String, vm: VmId },
     #[error("{machine}: {step}: the script ended with exit code {code}")]
     Exit { step: Step, machine: String, code: i32 },
+    #[error("{machine}: {step}: nobody waits for it any more: {why}")]
+    Unwanted { step: Step, machine: String, why: String },
     /// A VM was to be made, and surely there is none.
     #[error(transparent)]
     NotMade(Box<StepError>),
@@ -93,7 +95,8 @@ impl StepError {
             | Self::Gone { step, .. }
             | Self::Changed { step, .. }
             | Self::Foreign { step, .. }
-            | Self::Exit { step, .. } => *step,
+            | Self::Exit { step, .. }
+            | Self::Unwanted { step, .. } => *step,
             Self::NotMade(why) => why.step(),
         }
     }
@@ -115,6 +118,7 @@ impl StepError {
             | Self::Changed { .. }
             | Self::Foreign { .. }
             | Self::Exit { .. }
+            | Self::Unwanted { .. }
             | Self::NotMade(_) => false,
         }
     }
@@ -131,6 +135,7 @@ impl StepError {
             | Self::Changed { .. }
             | Self::Foreign { .. }
             | Self::Exit { .. }
+            | Self::Unwanted { .. }
             | Self::NotMade(_) => false,
         }
     }
@@ -148,7 +153,8 @@ impl StepError {
             | Self::Gone { .. }
             | Self::Changed { .. }
             | Self::Foreign { .. }
-            | Self::Exit { .. } => false,
+            | Self::Exit { .. }
+            | Self::Unwanted { .. } => false,
         }
     }
 
@@ -163,7 +169,8 @@ impl StepError {
             | Self::Gone { .. }
             | Self::Changed { .. }
             | Self::Foreign { .. }
-            | Self::Exit { .. } => false,
+            | Self::Exit { .. }
+            | Self::Unwanted { .. } => false,
             Self::NotMade(why) => why.may_pass(),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roost_cds::{Heartbeat, HeartbeatHealth, HeartbeatSettings, MonitoringStatus, Protocol};
 use roost_supervise::{Chain, Tasks};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::super::Stopped;
 use super::super::desk::lock;
@@ -15,12 +15,18 @@ use super::super::nest::Nest;
 /// Before a V2 heartbeat that gave up begins anew: CDS forgets a V2 hatchery less quickly than a V1 service, and its jobs come by poll meanwhile.
 const ANEW: Duration = Duration::from_mins(1);
 
+/// The first beat waits so long for a whole inventory: CDS deletes a service that is silent for 3 min, and the sign-in counted as a beat.
+const FIRST_BEAT: Duration = Duration::from_mins(2);
+/// CDS may be updated while this runs.
+const VERSION_EVERY: Duration = Duration::from_mins(10);
+
 /// Beats until CDS has not taken too many in a row. CDS has then forgotten this hatchery and its jobs: the process ends, so that whoever
 /// supervises it sees.
 pub(crate) async fn beat_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     let Some(client) = nest.cds.v1().cloned() else { return };
     let heart = Heartbeat::v1(client, settings(&nest), Arc::clone(&nest.clock));
     nest.follow_heart(Protocol::V1, heart.health());
+    let _ = timeout(FIRST_BEAT, nest.opened()).await;
     let gave_up = heart.run(|| tell("heartbeat-v1", &nest, &tasks)).await;
     tracing::error!("{}", Chain(&gave_up));
     nest.stop(Stopped::Heartbeat(Arc::new(gave_up)));
@@ -28,6 +34,7 @@ pub(crate) async fn beat_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 
 /// Beats for ever. A V2 hatchery that CDS does not hear stays what it was.
 pub(crate) async fn beat_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    let _ = timeout(FIRST_BEAT, nest.opened()).await;
     loop {
         let Some(client) = nest.cds.v2().cloned() else { return };
         let heart = Heartbeat::v2(client, settings(&nest), Arc::clone(&nest.clock));
@@ -35,6 +42,19 @@ pub(crate) async fn beat_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
         let gave_up = heart.run(|| tell("heartbeat-v2", &nest, &tasks)).await;
         tracing::error!("begins anew in {ANEW:?}: {}", Chain(&gave_up));
         sleep(ANEW).await;
+    }
+}
+
+/// Follows the version of CDS, which it compares with that of its hatcheries.
+pub(crate) async fn follow_version(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+    loop {
+        tasks.beat("cds-version", nest.patience() + VERSION_EVERY);
+        match nest.cds.version().await {
+            Ok(told) if !told.version.is_empty() => *lock(&nest.cds_version) = Some(told.version),
+            Ok(_) => {}
+            Err(error) => tracing::debug!("CDS does not tell its version: {}", Chain(&error)),
+        }
+        sleep(VERSION_EVERY).await;
     }
 }
 

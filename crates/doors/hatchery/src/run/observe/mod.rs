@@ -17,6 +17,6 @@ mod workers;
 
 pub(super) use calls::CallMeter;
 pub(super) use cycle::keep_counting;
-pub(super) use heartbeat::{beat_v1, beat_v2};
+pub(super) use heartbeat::{beat_v1, beat_v2, follow_version};
 pub(super) use names::NamesSeen;
 pub use window::{Changes, News, Window};

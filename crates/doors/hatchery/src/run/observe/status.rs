@@ -7,6 +7,7 @@ use roost_cds::{HeartbeatHealth, Level, MonitoringStatus, Protocol, QueueHealth}
 use roost_fleet::Snapshot;
 use roost_supervise::Tasks;
 
+use super::super::desk::lock;
 use super::super::nest::Nest;
 use super::overview::queue;
 use super::view::{Check, Link, Pool};
@@ -36,8 +37,10 @@ impl Nest {
         let is_whole = inventory_doubt(&snapshot, now).is_none();
         let workers = is_whole.then(|| started(&snapshot, self.hatchery(), &self.desk()).len());
         let more = self.own_lines(&snapshot, now);
+        let cds_version = lock(&self.cds_version).clone();
         status(&StatusFacts {
             version: &self.version,
+            cds_version: cds_version.as_deref(),
             service: self.hatchery(),
             hostname: &self.hostname,
             uptime: elapsed(self.started, now),

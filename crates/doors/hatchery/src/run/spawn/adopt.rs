@@ -11,6 +11,7 @@ use roost_supervise::{Chain, Tasks};
 
 use super::NewWorker;
 use super::bring_up::{Earlier, bring_up};
+use super::end::watch_end;
 use super::give_up::{give_up, hand_back, put_down, record};
 use super::job_side::{Found, Standing, Taking, standing, take};
 use super::kit::pack;
@@ -38,6 +39,9 @@ pub(in crate::run) fn adopt(nest: &Arc<Nest>, tasks: &Arc<Tasks>) {
     let snapshot = nest.mirror.snapshot();
     let mut count = 0_usize;
     for vm in snapshot.owned_by(HATCHERY, nest.hatchery()) {
+        if let Some(job) = at_work(nest, vm) {
+            watch_end(nest, tasks, &vm.id, &vm.name, &job);
+        }
         let Some((annotation, job)) = unfinished(nest, vm) else { continue };
         let Some(work) = nest.at_work(&vm.id) else { continue };
         count += 1;
@@ -69,6 +73,13 @@ fn unfinished(nest: &Nest, vm: &Vm) -> Option<(Arc<Annotation>, JobId)> {
     (is_in_time && !is_registered).then_some((annotation, job))
 }
 
+/// The job of a worker's VM that CDS knows the worker of.
+fn at_work(nest: &Nest, vm: &Vm) -> Option<JobId> {
+    let annotation = own_annotation(vm, nest.hatchery())?;
+    let is_registered = nest.desk().beside().registered.contains(&vm.name);
+    annotation.job().filter(|_| is_registered && annotation.doomed.is_none())
+}
+
 struct Adoption<'a> {
     nest: &'a Arc<Nest>,
     tasks: &'a Tasks,
@@ -96,7 +107,10 @@ impl Adoption<'_> {
         }
         match self.ask().await {
             Ok(Fate::GoesOn(new)) => self.go_on(*new, work).await,
-            Ok(Fate::Works) => self.decide("its worker is at the job", "works"),
+            Ok(Fate::Works) => {
+                self.decide("its worker is at the job", "works");
+                watch_end(self.nest, self.tasks, work.vm(), &self.vm.name, &self.job);
+            }
             Ok(Fate::Unclear) => {
                 self.decide(
                     "left to the clean-up: CDS does not name the worker at its job",
@@ -186,6 +200,7 @@ impl Adoption<'_> {
             worker: Arc::clone(&self.vm.name),
             attempt: 1,
             begun: self.nest.now(),
+            telling: Arc::default(),
         })))
     }
 

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use roost_fleet::VmId;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::NewWorker;
+use super::job_side::waits_for_worker;
 use super::kit::Kit;
 use crate::door::phase;
 use crate::run::machine::{Launch, LaunchSeen, Pauses, StepError};
@@ -21,6 +22,9 @@ pub(super) enum Earlier {
 
 /// A launch that an earlier process sent in its last moment may need this long to show.
 const SHOWS_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long the launch waits for CDS's word on the job.
+const ASKING: Duration = Duration::from_secs(5);
 
 /// Waits for the guest, and launches the worker in it. An error means that the worker was not launched.
 pub(super) async fn bring_up(
@@ -42,7 +46,16 @@ pub(super) async fn bring_up(
     if let Some(script) = &kit.pre_start {
         nest.run_pre_start(vm, worker, credentials, script).await?;
     }
+    still_wanted(nest, new).await?;
     nest.launch(vm, worker, credentials, &kit.launch).await
+}
+
+/// A run may have been stopped while the VM booted. What CDS does not say soon holds nothing up: a worker whose job is gone ends by itself.
+async fn still_wanted(nest: &Nest, new: &NewWorker) -> Result<(), StepError> {
+    let asked = timeout(ASKING, waits_for_worker(nest, &new.job.id)).await;
+    let Ok(Ok(Some(why))) = asked else { return Ok(()) };
+    let (step, machine) = (phase::LAUNCHING.into(), new.worker.to_string());
+    Err(StepError::Unwanted { step, machine, why })
 }
 
 /// Looks twice before it believes that nothing was launched: two launches are worse than a late one.

@@ -30,6 +30,16 @@ pub(super) async fn give_up(
     error: &StepError,
 ) {
     let why = Chain(error).to_string();
+    if let StepError::Unwanted { .. } = error {
+        // Nobody's failure: there is no job to give back, and nobody to tell.
+        nest.desk().attempts.uncount(&new.job.id);
+        let draft = Draft::new(new.subject(), Decided::Skipped, why.clone());
+        nest.decide(left.iter().fold(draft, |draft, work| draft.vm(work.vm())), "unwanted");
+        if let Some(work) = left {
+            put_down(nest, new, work, &why).await;
+        }
+        return;
+    }
     record(nest, new, left.as_ref().map(AtWork::vm), &why, error.step().as_str());
     let vm = async {
         match left {

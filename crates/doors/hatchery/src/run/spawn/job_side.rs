@@ -126,6 +126,26 @@ pub(super) async fn standing(nest: &Nest, id: &JobId) -> Result<(Standing, Found
     }
 }
 
+/// Why no worker is waited for at this job any more; `None` if one is.
+pub(super) async fn waits_for_worker(nest: &Nest, id: &JobId) -> Result<Option<String>, CallError> {
+    let (standing, found) = standing(nest, id).await?;
+    let status = match &found {
+        Found::V1(job) => job.status,
+        Found::V2(info) => info.run_job.status,
+        Found::Gone => return Ok(Some("the job is gone".to_owned())),
+    };
+    Ok(match (id, standing) {
+        (_, Standing::Held) => None,
+        // A booking ends after two minutes, and what counts is whose worker takes the job.
+        (JobId::V1(_), _) if status == JobStatus::Waiting => None,
+        (_, Standing::Free) => Some("CDS has put the job back into its queue".to_owned()),
+        (_, Standing::Building | Standing::NotOurs) => Some(match found.worker() {
+            Some(worker) if !status.is_final() => format!("worker {worker} is at the job"),
+            _ => format!("the job is {status:?}"),
+        }),
+    })
+}
+
 fn of_v1(job: &v1::Job, service: i64) -> Standing {
     match job.status {
         JobStatus::Waiting if service != 0 && job.booked_by.id == service => Standing::Held,

@@ -12,6 +12,7 @@
 
 mod adopt;
 mod bring_up;
+mod end;
 mod give_up;
 mod job_side;
 mod kit;
@@ -56,6 +57,8 @@ struct NewWorker {
     attempt: u32,
     /// When it was ordered, or found.
     begun: Timestamp,
+    /// Held by whoever tells the job's log something, so that it reads in the order in which it happened.
+    telling: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl NewWorker {
@@ -67,7 +70,8 @@ impl NewWorker {
 /// Carries out an order: takes the job, makes the VM, starts the worker in it.
 pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
     let Order { job, model, flavor, template, worker, mut reservation, attempt, ordered } = order;
-    let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered };
+    let telling = Arc::default();
+    let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered, telling };
     // What can be refused is refused before the job is taken: giving it back is a scarce good (3.4).
     let kit = match pack(nest, &new).await {
         Ok(kit) => kit,

@@ -16,8 +16,11 @@ use crate::run::nest::Nest;
 /// Says beside everything else that a worker is being started.
 pub(super) fn of_start(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker) {
     let (nest, new) = (Arc::clone(nest), new.clone());
+    // Taken before anything else can be told of this worker.
+    let first = Arc::clone(&new.telling).try_lock_owned();
     tasks.errand("job-message", async move {
         note(&new, start(&nest, &new).await);
+        drop(first);
     });
 }
 
@@ -45,6 +48,7 @@ async fn start(nest: &Nest, new: &NewWorker) -> Result<(), CallError> {
 /// Says that no worker came of it.
 pub(super) async fn of_failure(nest: &Nest, new: &NewWorker, after: Duration, why: &str) {
     let (hatchery, worker, model) = (nest.hatchery(), &new.worker, new.model.display_name());
+    let _after_what_came_before = new.telling.lock().await;
     let told = match (&new.job.id, nest.cds.v1(), nest.cds.v2()) {
         (JobId::V1(number), Some(client), _) => {
             let info = SpawnInfo::spawn_failed(nest.now(), hatchery, &model, after, why);

@@ -11,6 +11,7 @@ use roost_vim::{Exit, GuestCredentials};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::NewWorker;
+use super::end::watch_end;
 use super::give_up::{hand_back, put_down, record};
 use super::job_side::{Standing, standing};
 use crate::door::phase;
@@ -51,6 +52,8 @@ enum End {
 /// Watches beside everything else until the worker is registered, or has no time left for it.
 pub(super) fn watch(nest: &Arc<Nest>, tasks: &Tasks, watched: Watched) {
     nest.signals.workers.notify_one();
+    // From here on, also while it registers: a worker may be quicker than the next reading of the list.
+    watch_end(nest, tasks, watched.work.vm(), &watched.new.worker, &watched.new.job.id);
     let nest = Arc::clone(nest);
     tasks.aside("registration-watch", async move { until_registered(&nest, watched).await });
 }

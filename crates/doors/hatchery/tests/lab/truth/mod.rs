@@ -86,6 +86,8 @@ pub(super) struct Seen {
     clock: Arc<SimClock>,
     guests: Guests,
     expected: BTreeMap<String, Expected>,
+    /// VMs that are off may share an address: another program made them.
+    only_addresses_in_use: bool,
     notes: Notes,
     /// Whose each VM was when it was first seen.
     owners: BTreeMap<MoRef, String>,
@@ -110,6 +112,7 @@ impl Truth {
             clock: Arc::clone(&world.clock),
             guests: world.guests.clone(),
             expected: BTreeMap::new(),
+            only_addresses_in_use: false,
             notes: Notes::default(),
             owners: BTreeMap::new(),
             registered: BTreeSet::new(),
@@ -140,6 +143,11 @@ impl Truth {
         }
         let expected = Expected { limits: config.ledger_limits(), spares };
         self.shared.lock().unwrap().expected.insert(setup.name().to_owned(), expected);
+    }
+
+    /// For a world that has VMs which share addresses while they are off.
+    pub(crate) fn counts_only_addresses_in_use(&self) {
+        self.shared.lock().unwrap().only_addresses_in_use = true;
     }
 
     /// Looks now.

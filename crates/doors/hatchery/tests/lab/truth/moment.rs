@@ -105,6 +105,9 @@ impl Seen {
         let noted = noted.iter().map(|(vm, note)| (vm, note.ip_address.parse().ok()));
         for (vm, address) in vms.iter().map(|vm| (vm, vm.ip)).chain(noted) {
             let Some(address) = address.filter(|address| *address != MISREPORTED) else { continue };
+            if self.only_addresses_in_use && vm.power == Power::Off {
+                continue;
+            }
             let holders = holders.entry(address).or_default();
             if holders.iter().all(|holder| holder.moref != vm.moref) {
                 holders.push(vm);
