@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, CustomResourceExt, ResourceExt};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use roost_clock::{Random, SimClock};
+use roost_clock::{Clock, Random, SimClock};
 use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Trigger};
 use roost_kube_sim::{KubeSim, Options};
 use serde_json::Value;
@@ -42,6 +42,47 @@ pub(crate) struct Replica {
     pub(crate) task: JoinHandle<()>,
 }
 
+/// What a replica is made of.
+pub(crate) struct ToyDoor {
+    pub(crate) client: Client,
+    pub(crate) world: World,
+    pub(crate) mood: Arc<Mutex<Mood>>,
+    pub(crate) step: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Random,
+}
+
+impl ToyDoor {
+    pub(crate) fn start(
+        self,
+        settings: ControllerSettings,
+        lease: Option<LeaseSettings>,
+    ) -> Replica {
+        let Self { client, world, mood, step, clock, random } = self;
+        let mut registry = Registry::default();
+        let mut manager =
+            Manager::new(client.clone(), "toys", &mut registry).with_world(clock, random);
+        if let Some(lease) = lease {
+            manager = manager.with_lease(lease);
+        }
+        let toys = manager.watch(Api::<Toy>::all(client.clone()));
+        let by_secret = toys.index(|toy: &Toy| toy.spec.secret_name.clone());
+        let secrets = manager.watch(Api::<Secret>::all(client));
+        let reconciler = Toys { world, writer: manager.writer(), mood, step };
+        let status = manager.status();
+        let controller = manager
+            .controller("toy", &toys, settings)
+            .related(&secrets, move |change| by_secret.keys(&change.object.name_any()));
+        let trigger = controller.trigger();
+        controller.reconcile(Arc::new(reconciler));
+        let (shutdown, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(manager.run(async {
+            let _ = ended.await;
+        }));
+        Replica { trigger, status, registry, shutdown: Some(shutdown), task }
+    }
+}
+
 impl Lab {
     pub(crate) async fn new() -> Self {
         Self::with_seed(1).await
@@ -72,33 +113,16 @@ impl Lab {
         settings: ControllerSettings,
         lease: Option<LeaseSettings>,
     ) -> Replica {
-        let mut registry = Registry::default();
-        let name = lease.as_ref().map_or("alone", |lease| &lease.identity).to_owned();
-        let mut manager = Manager::new(client.clone(), "toys", &mut registry)
-            .with_world(self.clock.clone(), Random::from_seed(self.seed).fork(&name));
-        if let Some(lease) = lease {
-            manager = manager.with_lease(lease);
-        }
-        let toys = manager.watch(Api::<Toy>::all(client.clone()));
-        let by_secret = toys.index(|toy: &Toy| toy.spec.secret_name.clone());
-        let secrets = manager.watch(Api::<Secret>::all(client));
-        let reconciler = Toys {
+        let name = lease.as_ref().map_or("alone", |lease| &lease.identity);
+        let door = ToyDoor {
+            client,
             world: self.world.clone(),
-            writer: manager.writer(),
             mood: Arc::clone(&self.mood),
             step: self.step,
+            clock: self.clock.clone(),
+            random: Random::from_seed(self.seed).fork(name),
         };
-        let status = manager.status();
-        let controller = manager
-            .controller("toy", &toys, settings)
-            .related(&secrets, move |change| by_secret.keys(&change.object.name_any()));
-        let trigger = controller.trigger();
-        controller.reconcile(Arc::new(reconciler));
-        let (shutdown, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(manager.run(async {
-            let _ = ended.await;
-        }));
-        Replica { trigger, status, registry, shutdown: Some(shutdown), task }
+        door.start(settings, lease)
     }
 
     pub(crate) fn toys(&self) -> Api<Toy> {

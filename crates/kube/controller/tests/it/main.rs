@@ -1,11 +1,13 @@
 //! Controllers on the embedded API server, on paused time.
 #![allow(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod access;
 mod campaign;
 mod events;
 mod lab;
 mod leader;
 mod passes;
+mod real;
 mod serving;
 mod toy;
 mod writes;
