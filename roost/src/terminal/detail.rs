@@ -25,7 +25,11 @@ pub(super) fn lines(
     let below = extent.furthest() - first;
     let more = if below > 0 { format!(" ({below} more below)") } else { String::new() };
     let name = match opened {
-        Opened::Request(id) => format!("{id}{more}"),
+        Opened::Request(id) => {
+            let mut doors = look.picture.overview.doors.iter();
+            let door = doors.find(|door| door.name == id.door);
+            format!("{} {id}{more}", door.map_or("request", |door| &door.noun))
+        }
         Opened::Vm(name) => format!("VM {name}{more}"),
         Opened::Decision(seq) => format!("decision {seq}{more}"),
     };
