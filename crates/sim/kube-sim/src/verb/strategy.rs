@@ -229,6 +229,17 @@ fn set_built_in_defaults(world: &mut World, draft: &mut Draft) {
             }
         }
         ("", "pods") => pod_defaults(new, is_create),
+        // Until its conditions are good, nothing is to be scheduled there.
+        ("", "nodes") if is_create => {
+            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+            let taints =
+                object::child_object(new, "spec").entry("taints").or_insert_with(|| json!([]));
+            if let Some(taints) = taints.as_array_mut()
+                && !taints.contains(&taint)
+            {
+                taints.push(taint);
+            }
+        }
         ("", "secrets") => {
             set(new, "type", json!("Opaque"));
             if let Some(Value::Object(texts)) =

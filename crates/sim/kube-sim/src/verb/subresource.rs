@@ -53,7 +53,10 @@ impl World {
                         "pod {} is already assigned to node {}",
                         key.1, stored.value["spec"]["nodeName"]
                     );
-                    return Err(ApiError::conflict(kind, &key.1, &why));
+                    let mut error = ApiError::conflict(kind, &key.1, &why);
+                    error.message = error.message.replacen("pods", "pods/binding", 1);
+                    error.details.insert("kind".into(), "pods/binding".into());
+                    return Err(error);
                 }
                 let mut value = stored.value.clone();
                 value["spec"]["nodeName"] = json!(node);

@@ -100,6 +100,12 @@ impl World {
             || is_namespace
                 && value["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty());
         if !holds && grace == 0 {
+            // A pod whose time is cut short is seen so before it goes.
+            if was_marked && kind.is("", "pods") {
+                object::metadata_mut(&mut value)
+                    .insert("deletionGracePeriodSeconds".into(), json!(0));
+                self.write(kind, key, value);
+            }
             return match self.remove(kind, key) {
                 Some(gone) => Deleted::Gone(gone),
                 None => Deleted::Gone(Arc::clone(stored)),
@@ -119,7 +125,9 @@ impl World {
             let generation = object::generation(&value);
             let metadata = object::metadata_mut(&mut value);
             metadata.insert("deletionTimestamp".into(), json!(due));
-            metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
+            if !is_namespace {
+                metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
+            }
             if generation > 0 && !was_marked {
                 metadata.insert("generation".into(), json!(generation + 1));
             }

@@ -9,6 +9,7 @@ mod deleting;
 mod differential;
 mod failing;
 mod kubectl;
+mod many;
 mod watching;
 mod wire;
 mod world;
