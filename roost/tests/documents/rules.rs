@@ -2,13 +2,14 @@ use crate::command::Simple;
 use crate::page::{Place, root};
 
 /// What cannot be run here, and why. The shell still has to be able to read it.
-pub(crate) const LISTED: [(&str, &str); 8] = [
+pub(crate) const LISTED: [(&str, &str); 9] = [
     ("systemctl", "speaks to the service manager of the machine"),
     ("journalctl", "reads the journal of the machine"),
     ("systemd-sysusers", "makes users on the machine"),
     ("timedatectl", "reads the clock of the machine"),
     ("podman", "builds an image, for which it fetches others"),
     ("cdsctl", "a client of a real CDS"),
+    ("kubectl", "needs a server that goes on; the tests of kube-sim run it on one"),
     (
         "cargo",
         "would build and test inside of a test; packages and targets that it names are looked for",

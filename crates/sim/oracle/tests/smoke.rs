@@ -1,7 +1,8 @@
 //! The harness itself: every oracle can be had, starts, talks to another one, and ends.
 
 use roost_oracle::{
-    Govc, Prometheus, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench, promtool, systemd_analyze,
+    Cluster, ClusterOptions, Govc, Prometheus, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench,
+    promtool, systemd_analyze,
 };
 use std::net::TcpStream;
 use std::path::Path;
@@ -122,4 +123,24 @@ fn a_prometheus_that_does_not_start_says_why() {
 fn systemd_analyze_reads_a_unit() {
     let Some(analyze) = systemd_analyze() else { return };
     assert!(analyze.command().args(["timespan", "12min"]).output().unwrap().status.success());
+}
+
+#[test]
+fn a_cluster_keeps_its_objects_over_a_restart_and_collects_garbage() {
+    let options = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
+    let Some(mut cluster) = Cluster::start(&options) else { return };
+    let kubectl = cluster.kubectl();
+    assert!(kubectl.stdout(&["version"]).contains("Server Version: v1.37.1"));
+    kubectl.stdout(&["create", "configmap", "owner"]);
+    let uid = kubectl.stdout(&["get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}"]);
+    let owned = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: owned\n  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: owner, uid: {uid}}}]\n"
+    );
+    let owned = kubectl.file("owned.yaml", &owned);
+    kubectl.stdout(&["apply", "-f", &owned]);
+    cluster.restart_api_server();
+    let kubectl = cluster.kubectl();
+    assert_eq!(kubectl.stdout(&["get", "configmap", "owned", "-o", "name"]), "configmap/owned\n");
+    kubectl.stdout(&["delete", "configmap", "owner"]);
+    kubectl.stdout(&["wait", "--for=delete", "configmap/owned", "--timeout=60s"]);
 }
