@@ -42,7 +42,7 @@ async fn a_change_among_ten_thousand_objects_is_one_event_and_pages_are_of_one_m
         for stream in &mut streams {
             match pin!(stream).next().await.unwrap().unwrap() {
                 WatchEvent::Modified(object) => {
-                    assert_eq!(object.metadata.name.as_ref(), Some(&name))
+                    assert_eq!(object.metadata.name.as_ref(), Some(&name));
                 }
                 other => panic!("{other:?}"),
             }
