@@ -18,7 +18,7 @@ use crate::fault_rules::{Action, Facts, after, before, cut};
 use crate::options::{Credentials, Options};
 use crate::reply::{self, body};
 use crate::world::{Handle, Shared};
-use crate::{control, permission, rest, search, service, session, store};
+use crate::{control, nfc, permission, rest, search, service, session, store};
 
 /// A request's or an answer's body, streamed.
 pub type Body = BoxBody<Bytes, io::Error>;
@@ -74,6 +74,7 @@ impl Vcenter {
             "/sdk" | "/sdk/" | "/sdk/vimService" => {
                 Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED))
             }
+            "/pbm" | "/pbm/sdk" if request.method() == Method::POST => self.soap(request).await,
             "/sdk/vimServiceVersions.xml" => {
                 let versions = service::versions_xml(&self.handle.options);
                 Ok(reply::content(StatusCode::OK, "text/xml", versions))
@@ -82,8 +83,11 @@ impl Vcenter {
             _ if is_below(&path, "/folder") => self.folder(request).await,
             _ if is_below(&path, "/guestFile") => self.guest_file(request).await,
             _ if is_below(&path, "/rest") || is_below(&path, "/api") => {
-                rest::answer(&self.handle, request).await
+                let caller = caller(&request);
+                rest::answer(&self.handle, &caller, request).await
             }
+            _ if is_below(&path, "/nfc") => self.disk_data(request).await,
+            _ if is_below(&path, "/cls/data") => self.library_data(request).await,
             _ if is_below(&path, "/roost/control") && self.handle.options.control_endpoint => {
                 control::answer(self, request).await
             }
@@ -92,12 +96,16 @@ impl Vcenter {
     }
 
     async fn soap(&self, request: Request<Body>) -> io::Result<Response<Body>> {
-        let caller = caller(&request);
+        let mut caller = caller(&request);
         let accepts_gzip = accepts_gzip(request.headers());
         let Ok(call) = Limited::new(request.into_body(), MAX_CALL).collect().await else {
             return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
         };
         let call = call.to_bytes();
+        if caller.cookie.is_none() {
+            // How services beside vim25 are told the session.
+            caller.cookie = roost_vim_wire::session_of_request(&call);
+        }
         let Outcome { answer, new_cookie } = dispatch::soap(&self.handle, &caller, &call).await?;
         let class = match &answer {
             dispatch::Answer::Fault(failure) => Some(failure.fault.class.clone()),
@@ -174,6 +182,36 @@ impl Vcenter {
             return Ok(reply::status(status));
         }
         let answer = store::guest_file(&self.handle, request).await;
+        if let Some(action) = &ruled {
+            after(action).await?;
+        }
+        Ok(answer)
+    }
+
+    /// The disks of packages on their way in and out.
+    async fn disk_data(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let ruled = self.rule(&request, "/nfc");
+        if let Some(action) = &ruled
+            && let Some(status) = before(&self.handle, &caller(&request), action).await?
+        {
+            return Ok(reply::status(status));
+        }
+        let answer = nfc::transfer(&self.handle, request).await;
+        if let Some(action) = &ruled {
+            after(action).await?;
+        }
+        Ok(answer)
+    }
+
+    /// The files of library items on their way in and out.
+    async fn library_data(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let ruled = self.rule(&request, "/cls/data");
+        if let Some(action) = &ruled
+            && let Some(status) = before(&self.handle, &caller(&request), action).await?
+        {
+            return Ok(reply::status(status));
+        }
+        let answer = rest::transfer(&self.handle, request).await?;
         if let Some(action) = &ruled {
             after(action).await?;
         }

@@ -162,6 +162,11 @@ impl Vcenter {
         })
     }
 
+    /// What every VM booted, oldest first.
+    pub fn guest_boots(&self) -> Vec<crate::guest::GuestBoot> {
+        self.handle.with(|world| world.guests.boots().cloned().collect())
+    }
+
     /// Every program that was started in a guest, oldest first.
     pub fn guest_programs(&self) -> Vec<GuestProgram> {
         self.handle.with(|world| world.guests.started().cloned().collect())

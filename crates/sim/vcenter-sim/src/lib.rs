@@ -4,19 +4,26 @@ mod call;
 mod collector;
 mod control;
 mod counters;
+mod customization_specs;
+mod disk_object;
 mod dispatch;
 mod door;
 mod event;
+mod extension;
 mod fault_rules;
 mod glob;
 mod guest;
 mod inspect;
 mod inventory;
+mod library;
 mod model;
+mod nfc;
 mod options;
 mod ordered_set;
 mod outage;
+mod ovf;
 mod permission;
+mod policy;
 mod pool;
 mod property;
 mod receiver;
@@ -40,8 +47,8 @@ pub use counters::CounterReport;
 pub use door::{Body, Vcenter, full_body};
 pub use fault_rules::{Action, FaultRules, Outage, Rule, RuleId, RuleReport, When};
 pub use guest::{
-    AddressBehaviour, DhcpRange, GuestBehaviour, GuestEffect, GuestMode, GuestProgram, GuestReply,
-    GuestRun, GuestScript, GuestWork,
+    AddressBehaviour, DhcpRange, GuestBehaviour, GuestBoot, GuestEffect, GuestMode, GuestProgram,
+    GuestReply, GuestRun, GuestScript, GuestWork,
 };
 pub use inspect::{GuestProcessView, PoolView, VmGlance, VmView};
 pub use inventory::HostConnection;

@@ -63,6 +63,8 @@ impl Availability {
 pub(crate) fn restart(world: &mut World, handle: &Handle, outage: Outage) {
     session::end_all(world);
     world.rest.restarted();
+    world.libraries.restarted();
+    crate::nfc::Leases::restarted(world);
     model::restarted(world);
     handle.availability.restart(outage);
 }

@@ -45,6 +45,13 @@ impl Reading<'_> {
             }
             (MoType::PropertyFilter, _) => world.collectors.filter_property(obj, path),
             (MoType::AuthorizationManager, _) => crate::permission::property(world, path),
+            (MoType::ExtensionManager, _) => world.extensions.property(path),
+            (MoType::Other(kind), _) if **kind == *"HttpNfcLease" => {
+                crate::nfc::property(world, obj, path)
+            }
+            (MoType::Other(kind), _) if **kind == *"CustomizationSpecManager" => {
+                world.customization_specs.property(path)
+            }
             (MoType::ViewManager | MoType::PropertyCollector, _) => no_such(path),
             _ => model::property(world, obj, path),
         }
@@ -109,6 +116,11 @@ pub(crate) fn all_of(kind: &MoType) -> &'static [&'static str] {
         MoType::PropertyCollector => &["filter"],
         MoType::PropertyFilter => &["partialUpdates", "spec"],
         MoType::AuthorizationManager => &["privilegeList", "roleList"],
+        MoType::ExtensionManager => &["extensionList"],
+        MoType::Other(kind) if **kind == *"HttpNfcLease" => {
+            &["error", "info", "initializeProgress", "mode", "state", "transferProgress"]
+        }
+        MoType::Other(kind) if **kind == *"CustomizationSpecManager" => &["info"],
         _ => Inventory::all_properties(kind),
     }
 }

@@ -6,8 +6,8 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::world::World;
 use crate::{
-    collector, event, guest, inventory, permission, search, service, session, settings, store,
-    task, view, vm,
+    collector, customization_specs, disk_object, event, extension, guest, inventory, nfc,
+    permission, policy, search, service, session, settings, store, task, view, vm,
 };
 
 /// Carries out a method. `None`: not one of its own.
@@ -46,7 +46,18 @@ pub(crate) fn carries_out(receiver: &str) -> Option<CarryOut> {
         | "StorageResourceManager" => inventory::call,
         "Task" | "TaskManager" | "TaskHistoryCollector" => task::call,
         "EventManager" | "EventHistoryCollector" | "HistoryCollector" => event::call,
-        "FileManager" | "HostDatastoreBrowser" | "VirtualDiskManager" => store::call,
+        "FileManager"
+        | "HostDatastoreBrowser"
+        | "VirtualDiskManager"
+        | "DatastoreNamespaceManager" => store::call,
+        "OvfManager" | "HttpNfcLease" => nfc::call,
+        "VcenterVStorageObjectManager" => disk_object::call,
+        "CustomizationSpecManager" => customization_specs::call,
+        "ExtensionManager" => extension::call,
+        "PbmServiceInstance"
+        | "PbmProfileProfileManager"
+        | "PbmComplianceManager"
+        | "PbmPlacementSolver" => policy::call,
         "GuestProcessManager" | "GuestFileManager" | "GuestAuthManager" => guest::call,
         _ => return None,
     })

@@ -1,7 +1,7 @@
 //! The search index: an object by its path, its identity or its address.
 
 use roost_vim_wire::methods::{
-    FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild,
+    FindAllByUuid, FindByDnsName, FindByInventoryPath, FindByIp, FindByUuid, FindChild,
 };
 use roost_vim_wire::types::GuestNicInfo;
 use roost_vim_wire::{Method, MoRef, MoType, Request, Value};
@@ -38,6 +38,18 @@ pub(crate) fn call(
             let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
             Ok(ReplyBody::of::<FindByUuid>(&found))
         }),
+        FindAllByUuid::NAME => decode(request).and_then(|asked: FindAllByUuid| {
+            let path = match (asked.vm_search, asked.instance_uuid) {
+                (true, Some(true)) => "config.instanceUuid",
+                (true, _) => "config.uuid",
+                (false, _) => "summary.hardware.uuid",
+            };
+            let fits = |obj: &MoRef| {
+                text(world, obj, path).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&asked.uuid))
+            };
+            let found = find_all(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
+            Ok(ReplyBody::of::<FindAllByUuid>(&found))
+        }),
         FindByIp::NAME => decode(request).and_then(|asked: FindByIp| {
             let fits = |obj: &MoRef| has_address(world, obj, &asked.ip);
             let found = find(world, asked.vm_search, asked.datacenter.as_ref(), fits)?;
@@ -73,17 +85,35 @@ fn find(
     datacenter: Option<&MoRef>,
     fits: impl Fn(&MoRef) -> bool,
 ) -> Result<Option<MoRef>, Failure> {
+    Ok(candidates(world, is_vm, datacenter)?.find(|obj| fits(obj)))
+}
+
+fn find_all(
+    world: &World,
+    is_vm: bool,
+    datacenter: Option<&MoRef>,
+    fits: impl Fn(&MoRef) -> bool,
+) -> Result<Vec<MoRef>, Failure> {
+    Ok(candidates(world, is_vm, datacenter)?.filter(|obj| fits(obj)).collect())
+}
+
+/// The VMs or hosts of a datacenter, or of all.
+fn candidates<'a>(
+    world: &'a World,
+    is_vm: bool,
+    datacenter: Option<&'a MoRef>,
+) -> Result<impl Iterator<Item = MoRef> + 'a, Failure> {
     if let Some(missing) = datacenter.filter(|datacenter| !world.inventory.contains(datacenter)) {
         return Err(Failure::not_found(missing));
     }
     let kind = if is_vm { MoType::VirtualMachine } else { MoType::HostSystem };
-    let is_within = |obj: &MoRef| {
+    let is_within = move |obj: &MoRef| {
         datacenter.is_none_or(|datacenter| {
             std::iter::successors(Some(obj.clone()), |place| world.inventory.parent(place))
                 .any(|at| at == *datacenter)
         })
     };
-    Ok(world.inventory.of_kind(&kind).into_iter().find(|obj| fits(obj) && is_within(obj)))
+    Ok(world.inventory.of_kind(&kind).into_iter().filter(is_within))
 }
 
 fn text(world: &World, obj: &MoRef, path: &str) -> Option<String> {

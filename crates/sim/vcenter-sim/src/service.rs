@@ -171,6 +171,13 @@ const MANAGERS: &[(&str, &str, &str)] = &[
     ("TenantTenantManager", "TenantManager", ""),
     ("SiteInfoManager", "SiteInfoManager", ""),
     ("StorageQueryManager", "StorageQueryManager", ""),
+    ("PbmServiceInstance", "ServiceInstance", ""),
+    ("PbmSessionManager", "SessionManager", ""),
+    ("PbmCapabilityMetadataManager", "CapabilityMetadataManager", ""),
+    ("PbmProfileProfileManager", "ProfileManager", ""),
+    ("PbmComplianceManager", "complianceManager", ""),
+    ("PbmPlacementSolver", "placementSolver", ""),
+    ("PbmReplicationManager", "ReplicationManager", ""),
 ];
 
 pub(crate) fn about(options: &Options) -> AboutInfo {

@@ -17,13 +17,19 @@ use tokio::task::AbortHandle;
 
 use crate::collector::Collectors;
 use crate::counters::Counters;
+use crate::customization_specs::CustomizationSpecs;
+use crate::disk_object::DiskObjects;
 use crate::event::Events;
+use crate::extension::Extensions;
 use crate::fault_rules::Rules;
 use crate::guest::Guests;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Recommendations};
+use crate::library::Libraries;
+use crate::nfc::Leases;
 use crate::options::{Options, Product};
 use crate::outage::Availability;
 use crate::permission::Permissions;
+use crate::policy::Policies;
 use crate::property::Reading;
 use crate::rest::Rest;
 use crate::session::Sessions;
@@ -50,6 +56,13 @@ pub(crate) struct World {
     pub permissions: Permissions,
     pub settings: Settings,
     pub rest: Rest,
+    pub libraries: Libraries,
+    pub leases: Leases,
+    pub policies: Policies,
+    pub disk_objects: DiskObjects,
+    pub customization_specs: CustomizationSpecs,
+    pub extensions: Extensions,
+    pub recommendations: Recommendations,
     pub rules: Rules,
     pub counters: Counters,
     pub random: Random,
@@ -130,6 +143,13 @@ impl Shared {
             permissions: Permissions::new(&service::root_folder(options.product)),
             settings: Settings::new(&options),
             rest: Rest::new(&options),
+            libraries: Libraries::new(&options),
+            leases: Leases::default(),
+            policies: Policies::new(&options),
+            disk_objects: DiskObjects::new(&options),
+            customization_specs: CustomizationSpecs::default(),
+            extensions: Extensions::default(),
+            recommendations: Recommendations::default(),
             rules: Rules::new(options.seed),
             counters: Counters::default(),
             random,

@@ -20,16 +20,32 @@ const REPLY_TAIL: &str = "</soapenv:Body></soapenv:Envelope>";
 
 /// The body of a request. `operation_id` shows up in the server's logs.
 pub fn encode_request<M: Method>(method: &M, operation_id: Option<&str>) -> Vec<u8> {
+    encode_request_in(method, operation_id, None)
+}
+
+/// The body of a request to a service that takes the value of vim25's session cookie in a SOAP header, not as a cookie.
+pub fn encode_request_in<M: Method>(
+    method: &M,
+    operation_id: Option<&str>,
+    session: Option<&str>,
+) -> Vec<u8> {
     let mut w = Writer::with_capacity(1024);
     w.raw(REQUEST_HEAD);
-    if let Some(id) = operation_id {
+    if operation_id.is_some() || session.is_some() {
         w.open("Header");
-        w.leaf("operationID", id);
+        if let Some(id) = operation_id {
+            w.leaf("operationID", id);
+        }
+        if let Some(session) = session {
+            w.leaf("vcSessionCookie", session);
+        }
         w.close("Header");
     }
     w.raw("<Body><");
     w.raw(M::NAME);
-    w.raw(r#" xmlns="urn:vim25">"#);
+    w.raw(" xmlns=\"");
+    w.raw(M::SERVICE.namespace());
+    w.raw("\">");
     method.write_arguments(&mut w);
     w.close(M::NAME);
     w.raw("</Body></Envelope>");
@@ -38,11 +54,10 @@ pub fn encode_request<M: Method>(method: &M, operation_id: Option<&str>) -> Vec<
 
 /// The body of a successful answer.
 pub fn encode_reply<M: Method>(output: &M::Output) -> Vec<u8> {
-    let Ok(body) = encode_reply_with(M::NAME, 1024, |w| {
-        output.write(w, "returnval");
-        Ok::<_, std::convert::Infallible>(())
-    });
-    body
+    let mut w = Writer::with_capacity(1024);
+    reply_head(&mut w, M::NAME, M::SERVICE.namespace());
+    output.write(&mut w, "returnval");
+    reply_tail(w, M::NAME)
 }
 
 /// The body of a successful answer to `method` whose `returnval` is written by `write`: for answers that are too large to be
@@ -53,16 +68,26 @@ pub fn encode_reply_with<E>(
     write: impl FnOnce(&mut Writer) -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
     let mut w = Writer::with_capacity(capacity);
+    reply_head(&mut w, method, "urn:vim25");
+    write(&mut w)?;
+    Ok(reply_tail(w, method))
+}
+
+fn reply_head(w: &mut Writer, method: &str, namespace: &str) {
     w.raw(REPLY_HEAD);
     w.raw("<");
     w.raw(method);
-    w.raw(r#"Response xmlns="urn:vim25">"#);
-    write(&mut w)?;
+    w.raw("Response xmlns=\"");
+    w.raw(namespace);
+    w.raw("\">");
+}
+
+fn reply_tail(mut w: Writer, method: &str) -> Vec<u8> {
     w.raw("</");
     w.raw(method);
     w.raw("Response>");
     w.raw(REPLY_TAIL);
-    Ok(w.into_bytes())
+    w.into_bytes()
 }
 
 /// The body of a failed answer, sent with HTTP status 500.
@@ -155,6 +180,27 @@ pub(crate) fn read_fault(reader: &mut Reader<'_>) -> Result<LocalizedMethodFault
         }
     }
     Ok(found)
+}
+
+/// The session that a request names in its SOAP header, if it does.
+pub fn session_of_request(body: &[u8]) -> Option<String> {
+    let mut reader = Reader::new(body);
+    let Event::Start(root) = reader.next().ok()? else { return None };
+    if root.name != "Envelope" {
+        return None;
+    }
+    while let Some(part) = reader.child().ok()? {
+        if part.name != "Header" {
+            return None;
+        }
+        while let Some(child) = reader.child().ok()? {
+            if child.name == "vcSessionCookie" {
+                return reader.text().ok().map(|text| text.trim().trim_matches('"').to_owned());
+            }
+            reader.skip().ok()?;
+        }
+    }
+    None
 }
 
 /// A request as the server reads it: first which method, then its arguments.

@@ -18,6 +18,7 @@ pub mod xml;
 pub use element::Element;
 pub use envelope::{
     Reply, Request, decode_reply, encode_fault, encode_reply, encode_reply_with, encode_request,
+    encode_request_in, session_of_request,
 };
 pub use error::WireError;
 pub use fault::{Fault, LocalizedMethodFault, is_a};

@@ -239,6 +239,7 @@ macro_rules! methods {
             impl $crate::Method for $name {
                 const NAME: &'static str = $wire;
                 const EFFECT: $crate::methods::Effect = methods!(@effect $effect);
+                const SERVICE: $crate::methods::Service = $crate::methods::Service::of(stringify!($receiver));
                 type Output = $output;
 
                 fn this(&self) -> &$crate::MoRef {

@@ -114,6 +114,7 @@ fn steer(vcenter: &Vcenter, method: &Method, path: &[&str], body: &[u8]) -> Resu
             let programs = vcenter.guest_programs();
             return Ok(json!(programs.iter().map(json_guest::program).collect::<Vec<_>>()));
         }
+        ("GET", ["guests", "boots"]) => return Ok(json!(vcenter.guest_boots())),
         ("PUT", ["guests", "scripts"]) => {
             let scripts: Vec<JsonScript> = parse(body)?;
             let first = move |program: &GuestProgram| {

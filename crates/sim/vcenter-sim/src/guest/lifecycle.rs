@@ -15,8 +15,8 @@ use roost_vim_wire::MoRef;
 use roost_vim_wire::types::GuestInfoCustomizationInfo;
 
 use crate::event::{self, Scene};
-use crate::guest::customization;
 use crate::guest::{AddressBehaviour, Guest, GuestAddress, ToolsState, process};
+use crate::guest::{boots, customization, guestinfo};
 use crate::timings::{Span, Timings};
 use crate::vm::{Config, Device, Power, Vm};
 use crate::world::{Handle, World};
@@ -31,6 +31,7 @@ pub(crate) fn boot(world: &mut World, handle: &Handle, vm: &MoRef) {
     };
     let (behaviour, has_system) = behaviour;
     if behaviour.boots && has_system {
+        boots::record(world, vm, handle.now());
         next(world, handle, vm, |timings| timings.boot, up);
     }
 }
@@ -136,10 +137,14 @@ fn up(world: &mut World, handle: &Handle, vm: &MoRef) {
 fn tools_up(world: &mut World, handle: &Handle, vm: &MoRef) {
     let Some(row) = world.inventory.vms.get(vm) else { return };
     if row.customization.is_none() {
-        let name = own_host_name(row);
+        // Cloud-init looks at each boot, so what the metadata says now is what holds.
+        let given = guestinfo::identity_of(row).map(Arc::new);
+        let name =
+            given.as_ref().map_or_else(|| own_host_name(row), |given| given.host_name.clone());
         change(world, vm, |row| {
             row.guest.tools = ToolsState::Running;
             row.guest.host_name = Some(name);
+            row.identity = given.or_else(|| row.identity.take());
         });
         return next(world, handle, vm, |timings| timings.ready, ready);
     }

@@ -1,11 +1,13 @@
 //! What runs inside VMs: systems that boot, tools, customization, programs and files.
 
 mod behaviour;
+mod boots;
 mod call;
 mod customization;
 mod dhcp;
 mod exec;
 mod file;
+mod guestinfo;
 mod lifecycle;
 mod process;
 mod script;
@@ -22,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use roost_vim_wire::MoRef;
 
 pub use behaviour::{AddressBehaviour, GuestBehaviour};
+pub use boots::GuestBoot;
 pub(crate) use call::call;
 pub(crate) use customization::Identity;
 pub(crate) use dhcp::Dhcp;
@@ -61,6 +64,8 @@ pub(crate) struct Guests {
     root: Option<PathBuf>,
     /// Every program that was started, oldest first.
     started: VecDeque<GuestProgram>,
+    /// What was booted, oldest first.
+    boots: VecDeque<GuestBoot>,
 }
 
 /// The inside of one VM.
@@ -92,6 +97,7 @@ impl Guests {
             transfers: transfer::Transfers::default(),
             root,
             started: VecDeque::new(),
+            boots: VecDeque::new(),
         }
     }
 

@@ -3,7 +3,7 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::inventory::{
     cluster_ops, custom_field_ops, environment, folder_ops, host_ops, pool_ops, recommend,
-    switch_ops,
+    storage_pod, switch_ops,
 };
 use crate::model::calls;
 use crate::vm::{create, register};
@@ -45,8 +45,12 @@ pub(crate) fn call(
         QueryConfigOption => |_| Ok(environment::config_option()),
         QueryConfigOptionEx => |_| Ok(environment::config_option()),
         QueryConfigTarget => |_| Ok(environment::config_target(world, this)),
+        CreateStoragePod => |call| storage_pod::create(world, this, &call.name),
+        ConfigureStorageDrsForPodTask => |call| storage_pod::configure(world, cx, &call.pod),
+        ApplyStorageDrsRecommendationTask => |call| storage_pod::apply(world, cx, this, &call.key),
         RecommendDatastores => |call| recommend::datastores(world, cx, &call.storage_spec),
         PlaceVmsXCluster => |call| recommend::place_across(world, cx, &call.placement_spec),
         PlaceVm => |call| recommend::place_vm(world, cx, this, &call.placement_spec),
     }
+    .or_else(|| crate::nfc::call(request, this, world, cx))
 }

@@ -24,6 +24,7 @@ pub(crate) mod property;
 mod recommend;
 pub(crate) mod record;
 mod storage;
+mod storage_pod;
 mod switch_ops;
 mod table;
 mod uuid;
@@ -43,6 +44,7 @@ pub(crate) use id::Ids;
 pub(crate) use lookup::duplicate_name;
 pub(crate) use name::{checked_name, stored_name};
 pub(crate) use storage::{Datastore, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig};
+pub(crate) use storage_pod::Recommendations;
 pub(crate) use table::Table;
 pub(crate) use uuid::{draw_uuid, parse_uuid, uuid_text};
 

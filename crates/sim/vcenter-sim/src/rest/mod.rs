@@ -1,23 +1,37 @@
-//! The small part of vCenter's REST interface that has no vim25 counterpart: sessions and tags.
+//! The part of vCenter's REST interface that has no vim25 counterpart: sessions, tags, the content library.
 //!
-//! Two spellings are served: `/rest/com/vmware/cis/...`, which wraps each answer in `{"value": ...}`, and `/api/...` of 7.0.2 and
+//! Two spellings are served: `/rest/com/vmware/...`, which wraps each answer in `{"value": ...}`, and `/api/...` of 7.0.2 and
 //! later, which does not.
 
+mod library;
+mod library_item;
+mod library_session;
+mod ovf_item;
 mod tags;
+mod template_item;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use base64::Engine as _;
-use http::header::{AUTHORIZATION, SET_COOKIE};
+use http::header::{AUTHORIZATION, HOST, SET_COOKIE};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use jiff::{SignedDuration, Timestamp};
 use roost_clock::Random;
+use roost_vim_wire::MoRef;
+use roost_vim_wire::types::{TaskInfo, TaskInfoState};
 use serde_json::{Value, json};
 
+pub(crate) use self::library_session::transfer;
 use self::tags::Tags;
+pub(crate) use self::tags::tag_names;
+use crate::call::{CallContext, Failure};
+use crate::dispatch::Caller;
 use crate::door::Body;
+use crate::fault_rules::{Facts, after, before};
 use crate::options::{Options, Product};
 use crate::reply;
 use crate::world::{Handle, World};
@@ -51,12 +65,33 @@ impl Rest {
 }
 
 /// What a request to the REST interface comes to.
-#[derive(Debug)]
 enum Outcome {
     Value(Value),
     Nothing,
     Opened(String),
     Error(StatusCode, &'static str),
+    /// An error with words for people.
+    Refused(StatusCode, &'static str, String),
+    /// The answer is known when this task has ended.
+    Pending(MoRef, Finish),
+}
+
+/// Turns the end of a task into an answer.
+type Finish = Box<dyn FnOnce(&mut World, &Handle, Option<TaskInfo>) -> Outcome + Send>;
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => f.debug_tuple("Value").field(value).finish(),
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Opened(_) => f.write_str("Opened"),
+            Self::Error(status, kind) => f.debug_tuple("Error").field(status).field(kind).finish(),
+            Self::Refused(status, kind, words) => {
+                f.debug_tuple("Refused").field(status).field(kind).field(words).finish()
+            }
+            Self::Pending(task, _) => f.debug_tuple("Pending").field(task).finish(),
+        }
+    }
 }
 
 const UNAUTHENTICATED: Outcome =
@@ -65,58 +100,129 @@ const NOT_FOUND: Outcome =
     Outcome::Error(StatusCode::NOT_FOUND, "com.vmware.vapi.std.errors.not_found");
 const INVALID: Outcome =
     Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.invalid_argument");
+const ALREADY_EXISTS: Outcome =
+    Outcome::Error(StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.already_exists");
+
+fn invalid(words: impl Into<String>) -> Outcome {
+    let kind = "com.vmware.vapi.std.errors.invalid_argument";
+    Outcome::Refused(StatusCode::BAD_REQUEST, kind, words.into())
+}
+
+fn not_allowed(words: impl Into<String>) -> Outcome {
+    let kind = "com.vmware.vapi.std.errors.not_allowed_in_current_state";
+    Outcome::Refused(StatusCode::BAD_REQUEST, kind, words.into())
+}
 
 /// A request, taken apart.
 #[derive(Debug)]
 struct Ask<'a> {
     method: &'a Method,
-    /// Below `cis`.
+    /// Below `com/vmware` or `/api`, without `cis` and without the `id:` that the older spelling writes before an id.
     path: Vec<&'a str>,
     action: Option<String>,
+    query: &'a http::Uri,
     body: Value,
+    /// Scheme and authority under which the caller reached us.
+    base: String,
+    is_secure: bool,
 }
 
-pub(crate) async fn answer(handle: &Handle, request: Request<Body>) -> io::Result<Response<Body>> {
-    if handle.options.product == Product::HostAgent {
-        return Ok(reply::status(StatusCode::NOT_FOUND));
+impl Ask<'_> {
+    fn parameter(&self, name: &str) -> Option<String> {
+        reply::query(self.query, name)
     }
+
+    fn is(&self, action: &str) -> bool {
+        self.action.as_deref() == Some(action)
+    }
+
+    /// The body, or what stands in it under the name that the older spelling wraps it in.
+    fn spec(&self, name: &str) -> &Value {
+        self.body.get(name).unwrap_or(&self.body)
+    }
+}
+
+/// A text field of a body; empty if it is not there.
+fn text(spec: &Value, field: &str) -> String {
+    spec.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+pub(crate) async fn answer(
+    handle: &Handle,
+    caller: &Caller,
+    request: Request<Body>,
+) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         return Ok(reply::status(StatusCode::PAYLOAD_TOO_LARGE));
     };
+    if handle.options.product == Product::HostAgent {
+        return Ok(reply::status(StatusCode::NOT_FOUND));
+    }
     let path =
         percent_encoding::percent_decode_str(head.uri.path()).decode_utf8_lossy().into_owned();
-    let (path, is_wrapped) = match path.strip_prefix("/rest/com/vmware/cis/") {
-        Some(rest) => (rest, true),
+    let (path, is_wrapped) = match path.strip_prefix("/rest/") {
+        Some(rest) => (rest.strip_prefix("com/vmware/").unwrap_or(rest), true),
         None => match path.strip_prefix("/api/") {
-            Some(rest) => (rest.strip_prefix("cis/").unwrap_or(rest), false),
+            Some(rest) => (rest, false),
             None => return Ok(reply::status(StatusCode::NOT_FOUND)),
         },
     };
+    let path = path.strip_prefix("cis/").unwrap_or(path).trim_end_matches('/');
+    let authority = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let scheme = if caller.is_secure { "https" } else { "http" };
     let ask = Ask {
         method: &head.method,
-        path: path.split('/').collect(),
+        path: path.split('/').map(|part| part.strip_prefix("id:").unwrap_or(part)).collect(),
         action: reply::query(&head.uri, "~action").or_else(|| reply::query(&head.uri, "action")),
+        query: &head.uri,
         body: serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
+        base: format!("{scheme}://{}", authority.unwrap_or("localhost")),
+        is_secure: caller.is_secure,
     };
+    let label = format!("{} /{}", ask.method, ask.path.first().copied().unwrap_or_default());
+    let ruled = handle.with(|world| {
+        world.counters.called(&label);
+        let objects = ask.path.iter().map(|&part| part.to_owned()).collect();
+        world.rules.for_call(&Facts { method: &label, objects }).map(|(_, action)| action)
+    });
+    if let Some(action) = &ruled
+        && let Some(status) = before(handle, caller, action).await?
+    {
+        return Ok(reply::status(status));
+    }
     let id = head.headers.get("vmware-api-session-id").and_then(|id| id.to_str().ok());
     let credentials = head.headers.get(AUTHORIZATION).and_then(|value| basic(value.to_str().ok()?));
-    let outcome = handle.with(|world| {
-        world.counters.called(&format!(
-            "{} /{}",
-            ask.method,
-            ask.path.first().copied().unwrap_or_default()
-        ));
-        carry_out(world, handle, &ask, id, credentials)
-    });
+    let mut outcome = handle.with(|world| carry_out(world, handle, &ask, id, credentials));
+    while let Outcome::Pending(task, finish) = outcome {
+        let ended = task_end(handle, &task).await;
+        outcome = handle.with(|world| finish(world, handle, ended));
+    }
+    if let Some(action) = &ruled {
+        after(action).await?;
+    }
     Ok(respond(outcome, is_wrapped))
+}
+
+/// Waits for a task. `None`: a restart has swept it away.
+async fn task_end(handle: &Handle, task: &MoRef) -> Option<TaskInfo> {
+    let mut pause = Duration::from_millis(5);
+    loop {
+        let info = handle.with(|world| world.tasks.info(task))?;
+        if matches!(info.state, TaskInfoState::Success | TaskInfoState::Error) {
+            return Some(info);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
 }
 
 fn respond(outcome: Outcome, is_wrapped: bool) -> Response<Body> {
     let wrap = |value: Value| if is_wrapped { json!({ "value": value }) } else { value };
     match outcome {
         Outcome::Value(value) => reply::json(StatusCode::OK, &wrap(value)),
-        Outcome::Nothing => reply::status(StatusCode::OK),
+        Outcome::Nothing if is_wrapped => reply::status(StatusCode::OK),
+        Outcome::Nothing => reply::status(StatusCode::NO_CONTENT),
         Outcome::Opened(id) => {
             let status = if is_wrapped { StatusCode::OK } else { StatusCode::CREATED };
             let mut response = reply::json(status, &wrap(json!(id)));
@@ -124,10 +230,28 @@ fn respond(outcome: Outcome, is_wrapped: bool) -> Response<Body> {
             response.headers_mut().extend(cookie.parse().ok().map(|value| (SET_COOKIE, value)));
             response
         }
-        Outcome::Error(status, kind) => {
-            reply::json(status, &json!({ "type": kind, "value": { "messages": [] } }))
-        }
+        Outcome::Error(status, kind) => refusal(status, kind, None, is_wrapped),
+        Outcome::Refused(status, kind, words) => refusal(status, kind, Some(words), is_wrapped),
+        // Answers are waited for before they are written.
+        Outcome::Pending(..) => reply::status(StatusCode::INTERNAL_SERVER_ERROR),
     }
+}
+
+fn refusal(
+    status: StatusCode,
+    kind: &str,
+    words: Option<String>,
+    is_wrapped: bool,
+) -> Response<Body> {
+    let message = |words: String| json!({ "id": kind, "default_message": words, "args": [] });
+    let messages: Vec<Value> = words.into_iter().map(message).collect();
+    let body = if is_wrapped {
+        json!({ "type": kind, "value": { "messages": messages } })
+    } else {
+        let short = kind.rsplit('.').next().unwrap_or(kind).to_ascii_uppercase();
+        json!({ "error_type": short, "type": kind, "messages": messages })
+    };
+    reply::json(status, &body)
 }
 
 fn basic(header: &str) -> Option<(String, String)> {
@@ -167,10 +291,39 @@ fn carry_out(
             "last_accessed_time": session.last_active.to_string(),
         }));
     }
+    let (id, user) = (id.to_owned(), session.user.clone());
+    let cx = CallContext { handle, now, user: &user, session: &id, secure: ask.is_secure };
     match ask.path.as_slice() {
         ["tagging", rest @ ..] => tags::carry_out(world, ask, rest),
+        ["content", "library" | "local-library" | "subscribed-library", "item", rest @ ..] => {
+            library_item::carry_out(world, &cx, ask, rest)
+        }
+        ["content", rest @ ..] => library::carry_out(world, &cx, ask, rest),
+        ["vcenter", "ovf", "library-item", rest @ ..] => ovf_item::carry_out(world, &cx, ask, rest),
+        ["vcenter", "vm-template", "library-items", rest @ ..] => {
+            template_item::carry_out(world, &cx, ask, rest)
+        }
         _ => NOT_FOUND,
     }
+}
+
+/// A fault of the model in the words of this interface.
+fn refused(failure: &Failure) -> Outcome {
+    let words = failure.message.clone();
+    let (status, kind) = match failure.fault.class.as_str() {
+        "ManagedObjectNotFound" | "NotFound" | "FileNotFound" => {
+            (StatusCode::NOT_FOUND, "com.vmware.vapi.std.errors.not_found")
+        }
+        "DuplicateName" | "AlreadyExists" | "FileAlreadyExists" => {
+            (StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.already_exists")
+        }
+        "NoPermission" => (StatusCode::FORBIDDEN, "com.vmware.vapi.std.errors.unauthorized"),
+        "InvalidArgument" => {
+            (StatusCode::BAD_REQUEST, "com.vmware.vapi.std.errors.invalid_argument")
+        }
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "com.vmware.vapi.std.errors.error"),
+    };
+    Outcome::Refused(status, kind, words)
 }
 
 fn log_in(

@@ -2,7 +2,7 @@ use roost_vim_wire::types::HostDatastoreBrowserSearchSpec;
 use roost_vim_wire::{MoRef, Request};
 
 use super::file_ops::{copy_file, delete, locate, make_directory, move_file};
-use super::{Content, browse, disk_ops};
+use super::{Content, browse, disk_ops, namespace};
 use crate::call::{CallContext, CallResult, Failure};
 use crate::model::calls;
 use crate::task::{Job, submit};
@@ -79,6 +79,10 @@ pub(crate) fn call(
                 copy_file(world, &from, &to, force, run.now).map(|()| None)
             };
             Ok(submit(world, cx, job.then(takes, work)))
+        },
+        CreateDirectory => |call| namespace::create_directory(world, cx, &call),
+        DeleteDirectory => |call| {
+            namespace::delete_directory(world, cx, &call.datastore_path, call.datacenter.as_ref())
         },
         SearchDatastoreTask => |call| {
             let asked = (call.datastore_path.as_str(), call.search_spec.unwrap_or_default());

@@ -67,7 +67,13 @@ pub(crate) fn parameter(query: &str, name: &str) -> Option<String> {
     Some(percent_decode_str(&value.replace('+', " ")).decode_utf8().ok()?.into_owned())
 }
 
-fn read(handle: &Handle, file: &FilePath, headers: &HeaderMap, with_body: bool) -> Response<Body> {
+/// Answers with a file's bytes, or a part of them.
+pub(crate) fn read(
+    handle: &Handle,
+    file: &FilePath,
+    headers: &HeaderMap,
+    with_body: bool,
+) -> Response<Body> {
     let now = handle.now();
     let found = handle.with(|world| {
         refresh(world, file, now);
@@ -183,7 +189,12 @@ fn prepare(
     Ok(shelf.real_path(&file.path))
 }
 
-async fn write(handle: &Handle, file: &FilePath, request: Request<Body>) -> Response<Body> {
+/// Takes a request's body in as a file.
+pub(crate) async fn write(
+    handle: &Handle,
+    file: &FilePath,
+    request: Request<Body>,
+) -> Response<Body> {
     let in_header =
         request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let in_body = request.body().size_hint().exact().and_then(|length| i64::try_from(length).ok());

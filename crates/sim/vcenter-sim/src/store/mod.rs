@@ -10,6 +10,7 @@ mod call;
 mod disk_ops;
 mod file_ops;
 mod http_folder;
+mod namespace;
 mod path;
 mod shelf;
 mod vm_files;
@@ -22,8 +23,11 @@ use roost_vim_wire::MoRef;
 
 pub(crate) use crate::guest::guest_file;
 pub(crate) use call::call;
-pub(crate) use file_ops::{file_fault, locate, need_space, need_unlocked, put_file};
-pub(crate) use http_folder::{folder, parameter, status};
+pub(crate) use file_ops::{
+    copy_file as copy, delete, failure, file_fault, locate, make_directory, need_space,
+    need_unlocked, put_file,
+};
+pub(crate) use http_folder::{folder, parameter, read as read_file, status, write as write_file};
 pub(crate) use path::{clean_path, matches, parse_datastore_path};
 pub(crate) use shelf::{Content, Entry, FileError, Shelf};
 pub(crate) use vm_files::{
@@ -32,6 +36,7 @@ pub(crate) use vm_files::{
 };
 
 use crate::options::Options;
+use crate::vm::FilePath;
 use crate::world::World;
 
 #[derive(Debug)]
@@ -99,4 +104,24 @@ impl Store {
 /// Tells watchers that a datastore has more or less space than before.
 pub(crate) fn announce_space(world: &mut World, datastore: &MoRef) {
     world.inventory.changes.modified(datastore, ["summary.freeSpace", "info.freeSpace"]);
+}
+
+/// The size of a file.
+pub(crate) fn size(world: &World, file: &FilePath) -> Option<i64> {
+    let entry = world.store.shelf(&file.datastore)?.get(&file.path)?;
+    (!entry.content.is_folder()).then(|| entry.content.size())
+}
+
+/// No descriptor is as large.
+const MAX_CONTENT: i64 = 16 << 20;
+
+/// What stands in a small file that somebody wrote.
+pub(crate) fn content(world: &World, file: &FilePath) -> Option<Vec<u8>> {
+    let shelf = world.store.shelf(&file.datastore)?;
+    let entry = shelf.get(&file.path).filter(|entry| entry.content.size() <= MAX_CONTENT)?;
+    match &entry.content {
+        Content::Memory(chunks) => Some(chunks.concat()),
+        Content::Disk(_) => std::fs::read(shelf.real_path(&file.path)?).ok(),
+        Content::Folder | Content::Hollow(_) => None,
+    }
 }

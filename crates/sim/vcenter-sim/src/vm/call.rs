@@ -47,4 +47,5 @@ pub(crate) fn call(
         RenameTask => |call| Ok(rename::rename(world, cx, this, call.new_name)),
         DestroyTask => |_| Ok(destroy::destroy(world, cx, this)),
     }
+    .or_else(|| crate::nfc::call(request, this, world, cx))
 }

@@ -32,7 +32,7 @@ struct Plan {
     space: Vec<(MoRef, i64)>,
 }
 
-pub(super) fn clone_vm(
+pub(crate) fn clone_vm(
     world: &mut World,
     cx: &CallContext<'_>,
     this: &MoRef,

@@ -12,7 +12,7 @@ use roost_vim_wire::{Element, Value};
 use crate::call::Failure;
 use crate::inventory::Changed;
 use crate::vm::fault::invalid_power_state;
-use crate::vm::{Draft, Power, device_change};
+use crate::vm::{Draft, Power, device_change, v_app};
 use crate::world::World;
 
 pub(crate) fn apply(
@@ -124,7 +124,10 @@ fn settings(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Fa
         "config.memoryReservationLockedToMax");
     set!(spec.nested_hv_enabled, new.nested_hv, off: true, "config.nestedHVEnabled");
     set!(spec.managed_by.clone().map(Some), new.managed_by, off: false, "config.managedBy");
-    set!(spec.v_app_config.clone().map(Some), new.v_app_config, off: false, "config.vAppConfig");
+    let v_app =
+        spec.v_app_config.as_ref().map(|given| v_app::apply(new.v_app_config.as_ref(), given));
+    let v_app = if spec.v_app_config_removed == Some(true) { Some(None) } else { v_app.map(Some) };
+    set!(v_app, new.v_app_config, off: false, "config.vAppConfig");
     if needs_off && draft.power != Power::Off {
         return Err(invalid_power_state(Power::Off, draft.power));
     }

@@ -1,9 +1,10 @@
 //! `CreateVM_Task`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use roost_vim_wire::types::VirtualMachineConfigSpec;
-use roost_vim_wire::{Fault, MoRef, Value};
+use roost_vim_wire::{Element, Fault, MoRef, Value};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
@@ -11,8 +12,8 @@ use crate::inventory::{FolderKind, checked_name};
 use crate::store;
 use crate::task::{self, Job, Parcel, Run, submit};
 use crate::vm::{
-    Config, Draft, Effects, FilePath, Place, Power, Settings, StandardDevices, Vm, config_change,
-    identity, placement,
+    Config, Draft, Effects, FilePath, Own, Place, Power, Settings, StandardDevices, Vm,
+    config_change, identity, placement,
 };
 use crate::world::World;
 
@@ -32,15 +33,50 @@ pub(crate) fn create(
         return Err(Failure::not_found(&pool));
     }
     let takes = cx.handle.options.timings.create.draw(&mut world.random);
+    let new = NewVm {
+        method: "CreateVM_Task",
+        entity: folder.clone(),
+        takes,
+        folder: folder.clone(),
+        pool,
+        host,
+        spec,
+        has_tools: false,
+    };
+    Ok(create_as(world, cx, new).0)
+}
+
+/// A VM that is to be made, by whichever call.
+#[derive(Debug)]
+pub(crate) struct NewVm {
+    /// What the task is called.
+    pub method: &'static str,
+    /// What the task is about.
+    pub entity: MoRef,
+    pub takes: Duration,
+    pub folder: MoRef,
+    pub pool: MoRef,
+    pub host: Option<MoRef>,
+    pub spec: VirtualMachineConfigSpec,
+    /// Whether its disks come with a system that has guest tools.
+    pub has_tools: bool,
+}
+
+/// Starts the task that makes a VM. Returns the task, and the VM that it will be.
+pub(crate) fn create_as(world: &mut World, cx: &CallContext<'_>, new: NewVm) -> (MoRef, MoRef) {
+    let NewVm { method, entity, takes, folder, pool, host, spec, has_tools } = new;
     let this = world.inventory.ids.vm();
-    let at = (folder.clone(), pool, host);
+    let at = (folder, pool, host);
     let plan = Parcel::<(Vm, Effects)>::default();
     let (worked_out, kept, given_back) = (plan.clone(), plan.clone(), plan);
-    let reserved = this.clone();
-    let mut job = Job::on("CreateVM_Task", folder)
+    let (reserved, made) = (this.clone(), this.clone());
+    let mut job = Job::on(method, &entity)
         .cancelable()
         .first(move |world, run| {
-            let drawn = work_out(world, run, &spec, at)?;
+            let mut drawn = work_out(world, run, &spec, at)?;
+            if has_tools {
+                install(&mut drawn.0);
+            }
             post_begin(world, &run.into(), &drawn.0, &reserved, &spec);
             let name = (drawn.0.folder.clone(), Arc::clone(&drawn.0.name));
             world.inventory.reserved_names.insert(name, reserved);
@@ -49,8 +85,8 @@ pub(crate) fn create(
         })
         .then(takes, move |world, run| {
             let Some((vm, effects)) = kept.take() else { return Ok(None) };
-            enter(world, run, &this, vm, &effects);
-            Ok(Some(Value::Ref(this)))
+            enter(world, run, &made, vm, &effects);
+            Ok(Some(result(method, made)))
         })
         .undo(move |world| {
             if let Some((vm, _)) = given_back.take() {
@@ -59,7 +95,26 @@ pub(crate) fn create(
         });
     // Many VMs are created in one folder at a time.
     job.holds.clear();
-    Ok(submit(world, cx, job))
+    (submit(world, cx, job), this)
+}
+
+/// The disks come with a system and its tools.
+fn install(vm: &mut Vm) {
+    vm.config.has_tools = true;
+    for device in &mut vm.config.devices {
+        if let Own::Disk(disk) = &mut device.own {
+            disk.is_blank = false;
+        }
+    }
+}
+
+/// What the task answers with: the VM, or what storage DRS wraps it in.
+fn result(method: &str, vm: MoRef) -> Value {
+    if method == "ApplyStorageDrsRecommendation_Task" {
+        let result = Element::new("result").typed("ApplyStorageRecommendationResult");
+        return Value::Other(Box::new(result.with_field("vm", &vm)));
+    }
+    Value::Ref(vm)
 }
 
 fn work_out(

@@ -252,6 +252,8 @@ pub(crate) fn remove_vm(world: &mut World, scene: &Scene, this: &MoRef, with_fil
     let message = event::fill(world, this, "Removed {vm} on {host} from {dc}");
     let draft = event::vm_draft(world, "VmRemovedEvent", this, message);
     guest::forget(world, this);
+    world.policies.forget(this);
+    world.libraries.template_gone(this, scene.now);
     let Some(vm) = world.inventory.leave_vm(this) else { return };
     if with_files {
         store::remove_vm_files(world, &vm);

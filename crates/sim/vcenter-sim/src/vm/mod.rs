@@ -33,6 +33,7 @@ mod snapshot;
 mod snapshot_ops;
 mod template;
 mod upgrade;
+mod v_app;
 
 use std::sync::Arc;
 
@@ -41,14 +42,17 @@ use roost_clock::Random;
 use roost_vim_wire::{MoRef, MoType};
 
 pub(crate) use call::call;
+pub(crate) use clone::clone_vm;
 pub(crate) use config::{Config, Settings, guest_family, guest_full_name};
 pub(crate) use config_change::merge_allocation;
+pub(crate) use create::{NewVm, create_as};
 pub(crate) use destroy::{remove_pool, remove_vm};
 pub(crate) use device::{Device, Mac, Own};
 pub(crate) use disk::{CHILD_DISK_BYTES, Disk, DiskFile, FilePath, initial_bytes};
 pub(crate) use draft::{Draft, Effects};
 pub(crate) use hardware::{StandardDevices, keys};
 pub use power_state::Power;
+pub(crate) use relocate::relocate as relocate_vm;
 pub(crate) use snapshot::{Snapshot, Snapshots};
 
 use crate::guest::{Guest, GuestBehaviour, Identity};
@@ -144,6 +148,22 @@ impl Vm {
         self.config.disks().any(|disk| !disk.is_blank)
             || self.config.devices.iter().any(has_image)
             || self.behaviour.boots_from_network
+    }
+
+    /// The image that it boots: one in a drive that comes first, or any where no disk has a system.
+    pub(crate) fn boot_image(&self) -> Option<&str> {
+        let image = |device: &'_ Device| -> bool {
+            let starts = device.base.connectable.as_ref();
+            device.base.is_cdrom() && starts.is_some_and(|connect| connect.start_connected)
+        };
+        let drives = self.config.devices.iter().filter(|device| image(device));
+        let mut files = drives
+            .filter_map(|device| device.base.backing.as_ref()?.file_name.as_deref())
+            .filter(|file| !file.is_empty());
+        let first = self.config.settings.boot_options.boot_order.first();
+        let is_first = first.is_some_and(|device| device.class.ends_with("CdromDevice"));
+        let has_disk = self.config.disks().any(|disk| !disk.is_blank);
+        files.next().filter(|_| is_first || !has_disk)
     }
 
     /// Whether the system that it boots has the tools.

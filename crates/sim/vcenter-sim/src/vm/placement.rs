@@ -112,3 +112,20 @@ pub(crate) fn roomiest(world: &World, pod: &MoRef) -> Option<MoRef> {
     });
     usable.max_by_key(|(free, _)| *free).map(|(_, moref)| moref.clone())
 }
+
+/// The roomiest datastore that hosts of this pool see, among those that are allowed.
+pub(crate) fn roomiest_for(
+    world: &World,
+    pool: &MoRef,
+    allowed: Option<&[MoRef]>,
+) -> Option<MoRef> {
+    let may = |moref: &MoRef| allowed.is_none_or(|allowed| allowed.contains(moref));
+    let usable = world
+        .inventory
+        .datastores
+        .iter()
+        .filter(|(moref, _)| may(moref) && check_datastore(world, moref, Some(pool)).is_ok());
+    let with_space = usable.map(|(moref, row)| (world.store.free(moref, row.capacity), moref));
+    // The first of equals, so that a run can be repeated.
+    with_space.min_by_key(|(free, _)| std::cmp::Reverse(*free)).map(|(_, moref)| moref.clone())
+}

@@ -14,7 +14,7 @@ use crate::vm::fault::{need_connected, vm};
 use crate::vm::{DiskFile, Draft, FilePath, Own, device_change, placement};
 use crate::world::World;
 
-pub(super) fn relocate(
+pub(crate) fn relocate(
     world: &mut World,
     cx: &CallContext<'_>,
     this: &MoRef,

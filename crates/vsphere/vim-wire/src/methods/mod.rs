@@ -11,9 +11,12 @@ mod files;
 mod guest;
 mod history;
 mod inventory;
+mod ovf;
+mod policy;
 mod search;
 mod session;
 mod settings;
+mod storage;
 mod switch;
 mod vm;
 
@@ -28,9 +31,12 @@ pub use files::*;
 pub use guest::*;
 pub use history::*;
 pub use inventory::*;
+pub use ovf::*;
+pub use policy::*;
 pub use search::*;
 pub use session::*;
 pub use settings::*;
+pub use storage::*;
 pub use switch::*;
 pub use vm::*;
 
@@ -48,10 +54,37 @@ pub enum Effect {
     Change,
 }
 
+/// Which of a vCenter's services has a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// `/sdk`: vim25.
+    Vim,
+    /// `/pbm`: storage policies.
+    Policy,
+}
+
+impl Service {
+    /// The service of a receiver: those of storage policies begin with `Pbm`.
+    pub(crate) const fn of(receiver: &str) -> Self {
+        match receiver.as_bytes() {
+            [b'P', b'b', b'm', ..] => Self::Policy,
+            _ => Self::Vim,
+        }
+    }
+
+    pub fn namespace(self) -> &'static str {
+        match self {
+            Self::Vim => "urn:vim25",
+            Self::Policy => "urn:pbm",
+        }
+    }
+}
+
 /// A call: its arguments, its name, and what it answers.
 pub trait Method: Default + Send + Sync + 'static {
     const NAME: &'static str;
     const EFFECT: Effect;
+    const SERVICE: Service;
     type Output: Field + Send + 'static;
 
     fn this(&self) -> &MoRef;
@@ -94,10 +127,13 @@ const TABLES: &[&[MethodInfo]] = &[
     guest::TABLE,
     history::TABLE,
     inventory::TABLE,
+    ovf::TABLE,
+    policy::TABLE,
     search::TABLE,
     session::TABLE,
     settings::TABLE,
     switch::TABLE,
+    storage::TABLE,
     vm::TABLE,
 ];
 

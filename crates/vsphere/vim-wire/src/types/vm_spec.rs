@@ -69,11 +69,14 @@ data! {
         swap_placement "swapPlacement": Option<String>,
         boot_options "bootOptions": Option<VirtualMachineBootOptions>,
         v_app_config "vAppConfig": Option<Element>,
+        v_app_config_removed "vAppConfigRemoved": Option<bool>,
         change_tracking_enabled "changeTrackingEnabled": Option<bool>,
         firmware: Option<String>,
         managed_by "managedBy": Option<ManagedByInfo>,
         memory_reservation_locked_to_max "memoryReservationLockedToMax": Option<bool>,
         nested_hv_enabled "nestedHVEnabled": Option<bool>,
+        /// The storage policy of the VM's home.
+        vm_profile "vmProfile": Vec<Element>,
     }
 
     struct ManagedByInfo {
