@@ -80,7 +80,7 @@ impl Client {
 }
 
 impl Observer {
-    fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         &self.client.0
     }
 

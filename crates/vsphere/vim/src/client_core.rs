@@ -20,6 +20,7 @@ use tokio::task::JoinError;
 use tokio::time::{Instant, interval_at, timeout};
 
 use crate::cleanup::Janitor;
+use crate::rest::RestSlot;
 use crate::session::Session;
 use crate::stream::HubSlot;
 use crate::{CallClass, CallError, Settings, Transport, version};
@@ -37,6 +38,7 @@ pub(crate) struct Core {
     pub(crate) session: Session,
     pub(crate) janitor: Janitor,
     pub(crate) hub: HubSlot,
+    pub(crate) rest: RestSlot,
     /// Where background work runs, also when the last handle is dropped outside of it.
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) sdk: Uri,
@@ -82,6 +84,7 @@ impl Core {
             session: Session::new(),
             janitor,
             hub: HubSlot::default(),
+            rest: RestSlot::default(),
             runtime: tokio::runtime::Handle::current(),
             sdk,
             operations: AtomicU64::new(0),
@@ -199,6 +202,7 @@ impl Core {
     async fn say_goodbye(self: &Arc<Self>) {
         self.hub.stop().await;
         self.janitor.flush().await;
+        self.end_rest().await;
         let Some(last) = self.session.take_last().await else { return };
         let Some(manager) = self.content().ok().and_then(|content| content.session_manager.clone())
         else {

@@ -9,8 +9,10 @@ use http::{
     HeaderMap, HeaderValue, Method as HttpMethod, Request, Response, StatusCode, Uri, header,
 };
 use http_body_util::BodyExt;
+use roost_vim_wire::methods::Service;
 use roost_vim_wire::{
-    Item, LocalizedMethodFault, Method, PageDecoder, Reply, WireError, decode_reply, encode_request,
+    Item, LocalizedMethodFault, Method, PageDecoder, Reply, WireError, decode_reply,
+    encode_request, encode_request_in,
 };
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
@@ -24,6 +26,15 @@ use crate::{Body, CallClass, CallError, Outcome};
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("roost/", env!("CARGO_PKG_VERSION")));
 const TEXT_XML: HeaderValue = HeaderValue::from_static("text/xml; charset=\"utf-8\"");
+
+/// Servers since 6.7 take this version.
+const POLICY_ACTION: HeaderValue = HeaderValue::from_static("urn:pbm/2.0");
+
+/// The value of a cookie, without its name and quotes.
+fn cookie_value(cookie: &HeaderValue) -> Option<String> {
+    let (_, value) = cookie.to_str().ok()?.split_once('=')?;
+    Some(value.trim_matches('"').to_owned())
+}
 
 /// How long a page may take: until it begins, and then between any two pieces of it. A large page on a slow line is fine as
 /// long as it keeps coming.
@@ -45,10 +56,20 @@ impl Core {
         let operation = self.next_operation();
         let span =
             tracing::debug_span!("vim_call", method = M::NAME, class = class.as_str(), %operation);
-        let body = encode_request(call, Some(&operation));
+        let body = match M::SERVICE {
+            Service::Vim => encode_request(call, Some(&operation)),
+            Service::Policy => {
+                encode_request_in(call, Some(&operation), cookie.and_then(cookie_value).as_deref())
+            }
+        };
         let mut meter = Meter::start(&self.settings.hooks, M::NAME, class, body.len());
         let work = async {
-            let response = self.send(M::NAME, self.soap_request(body, cookie)).await?;
+            let mut request = self.soap_request(body, cookie);
+            if M::SERVICE == Service::Policy {
+                *request.uri_mut() = self.policy_uri(M::NAME)?;
+                request.headers_mut().insert("SOAPAction", POLICY_ACTION);
+            }
+            let response = self.send(M::NAME, request).await?;
             let (parts, body) = response.into_parts();
             let status = soap_status(M::NAME, parts.status)?;
             let bytes = self.collect(M::NAME, body, &mut meter).await?;
@@ -200,6 +221,12 @@ impl Core {
             headers.insert(header::COOKIE, cookie.clone());
         }
         request
+    }
+
+    fn policy_uri(&self, method: &'static str) -> Result<Uri, CallError> {
+        Uri::try_from(format!("{}pbm", self.settings.url)).map_err(|error| {
+            CallError::connection(method, io::Error::new(io::ErrorKind::InvalidInput, error))
+        })
     }
 
     fn next_operation(&self) -> String {

@@ -15,15 +15,19 @@ mod find;
 mod guest;
 mod hooks;
 mod http_transport;
+mod library;
 mod meter;
 mod placement;
+mod policy;
 mod privileges;
 mod properties;
 mod remedy;
+mod rest;
 mod retrieve;
 mod session;
 mod settings;
 mod stream;
+mod tags;
 mod task;
 mod transfer;
 mod transport;
@@ -47,29 +51,37 @@ pub use files::{
     Datastore, DatastoreFile, DatastoreObserver, DatastorePath, DatastorePathError, FileError,
     FileKind, FileStep,
 };
-pub use find::{Candidates, FindError, Finder, Found, Kind, PathProblem, Within};
+pub use find::{Candidates, FindError, Finder, Found, Kind, PathProblem, UuidKind, Within};
 pub use guest::{
     Environment, EnvironmentError, Exit, Guest, GuestCredentials, GuestError, GuestFile,
     GuestFileOptions, GuestObserver, GuestOperations, GuestStep, Process, Program, quote,
 };
 pub use hooks::{CallRecord, Hooks, LoginOutcome, NoHooks, Outcome};
 pub use http_transport::{HttpTransport, TransportError};
-pub use placement::PlacementError;
+pub use library::{
+    DeployOvf, ItemFile, ItemStorage, Library, LibraryItem, NewLibrary, OvfFilter, OvfProperty,
+};
+pub use placement::{PlaceVms, Placed, PlacementError, VmPlacement};
+pub use policy::{PolicyError, StoragePolicy};
 pub use privileges::Lacking;
 pub use properties::Properties;
 pub use remedy::{Faulted, Remedy};
+pub use rest::RestError;
 pub use roost_tls::{Belief, Disbelief, Thumbprint, ThumbprintError, TlsTrust};
 /// The types that calls are made of and answered with.
 pub use roost_vim_wire as wire;
 pub use settings::{AddressError, Settings, StreamSettings};
 pub use stream::{Batch, Change, StreamStatus, Subscription, Update, WatchSpec, Watched};
+pub use tags::{Tag, TagCategory};
 pub use task::{Progress, Task, TaskError};
-pub use transfer::{Download, FileSource, TransferError, TransferProgress, UploadSource};
+pub use transfer::{
+    Download, FileSource, ReaderSource, TransferError, TransferProgress, UploadSource,
+};
 pub use transport::{Body, SendFuture, Transport};
 pub use vm::{
-    Annotated, BootDevice, CloneSpecError, CloneVm, CreateVm, Customization, CustomizationError,
-    Destroyed, DiskCopy, Firmware, GuestIdentity, HostName, Made, Namesake, NewSnapshot,
-    NicAddress, PowerChange, Reconfigure, Shutdown, Snapshot, Snapshots, Step, TemplateFacts,
-    TemplateUse, TemplateWarning, VmError, unlimited_pool,
+    Annotated, BootDevice, CloneSpecError, CloneVm, ConsoleTicket, CreateVm, Customization,
+    CustomizationError, Destroyed, DiskCopy, Firmware, GuestIdentity, HostName, Made, Namesake,
+    NewSnapshot, NicAddress, PowerChange, Reconfigure, Shutdown, Snapshot, Snapshots, Step,
+    TemplateFacts, TemplateUse, TemplateWarning, VmError, unlimited_pool,
 };
 pub use wait::WaitError;

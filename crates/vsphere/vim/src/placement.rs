@@ -1,16 +1,49 @@
 //! Asking a datastore cluster which of its datastores to use.
 
-use roost_vim_wire::methods::RecommendDatastores;
+use roost_vim_wire::methods::{PlaceVm, PlaceVmsXCluster, RecommendDatastores};
 use roost_vim_wire::types::{
     PodDiskLocator, StorageDrsPodSelectionSpec, StoragePlacementSpec, VirtualDeviceConfigSpec,
-    VmPodConfigForPlacement,
+    VirtualMachineConfigSpec, VirtualMachineRelocateSpec, VmPodConfigForPlacement,
 };
-use roost_vim_wire::{Fault, MoRef};
+use roost_vim_wire::{Element, Fault, LocalizedMethodFault, MoRef};
 
 use crate::{
     CallError, CloneSpecError, CloneVm, CreateVm, DeviceError, Faulted, Observer, Remedy,
     TemplateFacts,
 };
+
+/// Where the server would put a VM of a cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VmPlacement {
+    pub host: Option<MoRef>,
+    pub relocate: VirtualMachineRelocateSpec,
+    /// Why it was recommended, such as `xvmotionPlacement`.
+    pub reason: String,
+}
+
+/// VMs to be placed in one of several pools, each in a cluster of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlaceVms {
+    pub pools: Vec<MoRef>,
+    pub vms: Vec<VirtualMachineConfigSpec>,
+    pub wants_host: bool,
+    pub wants_datastore: bool,
+}
+
+/// One VM of [`PlaceVms`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Placed {
+    At {
+        name: String,
+        pool: MoRef,
+        host: Option<MoRef>,
+        /// With the datastores that were chosen, if they were asked for. Boxed: it is large.
+        config: Box<VirtualMachineConfigSpec>,
+        reason: String,
+    },
+    /// No pool can have it; per pool why.
+    Nowhere { name: String, faults: Vec<(MoRef, LocalizedMethodFault)> },
+}
 
 /// Why a datastore cluster gave no datastore.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +102,49 @@ impl Observer {
         self.recommend(spec, pod, &request.name).await
     }
 
+    /// Where the server would put a new VM in a cluster, best first.
+    pub async fn place_vm(
+        &self,
+        cluster: &MoRef,
+        config: &VirtualMachineConfigSpec,
+    ) -> Result<Vec<VmPlacement>, CallError> {
+        let spec = Element::new("placementSpec")
+            .typed("PlacementSpec")
+            .with_field("configSpec", config)
+            .with_field("placementType", &"create".to_owned());
+        let answer = self.read(&PlaceVm { this: cluster.clone(), placement_spec: spec }).await?;
+        let mut all = Vec::new();
+        for row in answer.children_named("recommendations") {
+            let reason = row.text_of("reason").unwrap_or_default().to_owned();
+            all.extend(row.children_named("action").map(|action| VmPlacement {
+                host: action.child("targetHost").and_then(Element::moref),
+                relocate: action.get("relocateSpec"),
+                reason: reason.clone(),
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Where the server would put new VMs among the clusters of these pools, in the order in which they were given.
+    pub async fn place_vms(&self, request: &PlaceVms) -> Result<Vec<Placed>, CallError> {
+        let mut spec = Element::new("placementSpec")
+            .typed("PlaceVmsXClusterSpec")
+            .with_field("placementType", &"createAndPowerOn".to_owned());
+        for pool in &request.pools {
+            spec = spec.with_field("resourcePools", pool);
+        }
+        for config in &request.vms {
+            let one = Element::new("vmPlacementSpecs").with_field("configSpec", config);
+            spec = spec.with(one);
+        }
+        let spec = spec
+            .with_field("hostRecommRequired", &request.wants_host)
+            .with_field("datastoreRecommRequired", &request.wants_datastore);
+        let this = self.content().root_folder.clone();
+        let answer = self.read(&PlaceVmsXCluster { this, placement_spec: spec }).await?;
+        Ok(request.vms.iter().map(|config| read_placed(&answer, config)).collect())
+    }
+
     async fn recommend(
         &self,
         storage_spec: StoragePlacementSpec,
@@ -86,6 +162,33 @@ impl Observer {
         let place = places.find_map(|action| action.destination.clone());
         place.ok_or_else(|| PlacementError::NoPlace { pod: pod.clone(), name: name.into() })
     }
+}
+
+fn read_placed(answer: &Element, config: &VirtualMachineConfigSpec) -> Placed {
+    let name = config.name.clone().unwrap_or_default();
+    let is_own = |row: &&Element| row.text_of("vmName") == Some(&name);
+    let row = answer.children_named("placementInfos").find(is_own);
+    let recommendation = row.and_then(|row| row.child("recommendation"));
+    let found = recommendation.and_then(|row| {
+        let action = row.child("action")?;
+        Some(Placed::At {
+            name: name.clone(),
+            pool: action.child("pool").and_then(Element::moref)?,
+            host: action.child("targetHost").and_then(Element::moref),
+            config: action
+                .child("configSpec")
+                .map_or_else(|| Box::new(config.clone()), |_| Box::new(action.get("configSpec"))),
+            reason: row.text_of("reason").unwrap_or_default().to_owned(),
+        })
+    });
+    found.unwrap_or_else(|| {
+        let faults = answer.children_named("faults").filter(is_own).flat_map(|row| {
+            let pool = row.child("resourcePool").and_then(Element::moref).unwrap_or_default();
+            let all: Vec<LocalizedMethodFault> = row.get("faults");
+            all.into_iter().map(move |fault| (pool.clone(), fault))
+        });
+        Placed::Nowhere { name: name.clone(), faults: faults.collect() }
+    })
 }
 
 fn create_placement(request: &CreateVm, pod: &MoRef) -> Result<StoragePlacementSpec, DeviceError> {

@@ -1,10 +1,13 @@
-use roost_vim_wire::methods::{DeleteDatastoreFileTask, MakeDirectory, MoveDatastoreFileTask};
-use roost_vim_wire::{Method, MoRef};
+use roost_vim_wire::methods::{
+    CopyDatastoreFileTask, CopyVirtualDiskTask, CreateDirectory, DeleteDatastoreFileTask,
+    DeleteDirectory, DeleteVirtualDiskTask, MakeDirectory, MoveDatastoreFileTask,
+};
+use roost_vim_wire::{Element, Method, MoRef};
 
 use super::Datastore;
 use super::error::{FileError, FileStep};
 use super::path::DatastorePath;
-use crate::{CallClass, CallError, Faulted};
+use crate::{CallClass, CallError, Faulted, Task};
 
 impl Datastore {
     /// Makes a directory with those above it. Succeeds when it is there.
@@ -42,6 +45,95 @@ impl Datastore {
         }
     }
 
+    /// Copies a file, also to another datastore, in place of what is there.
+    pub async fn copy_to(&self, from: &DatastorePath, to: &DatastorePath) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Copy, path: from.to_string(), source };
+        let call = CopyDatastoreFileTask {
+            this: self.file_manager().map_err(failed)?,
+            source_name: from.to_string(),
+            source_datacenter: Some(self.datacenter.clone()),
+            destination_name: to.to_string(),
+            destination_datacenter: Some(self.datacenter.clone()),
+            force: Some(true),
+        };
+        self.run(FileStep::Copy, from, &call).await
+    }
+
+    /// Starts to copy a disk with all that belongs to it. Long; the task that it returns can be cancelled. `spec` is a
+    /// `FileBackedVirtualDiskSpec` where the copy shall differ from the original.
+    pub async fn copy_disk(
+        &self,
+        from: &DatastorePath,
+        to: &DatastorePath,
+        spec: Option<Element>,
+    ) -> Result<Task, FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Copy, path: from.to_string(), source };
+        let call = CopyVirtualDiskTask {
+            this: self.disk_manager().map_err(failed)?,
+            source_name: from.to_string(),
+            source_datacenter: Some(self.datacenter.clone()),
+            dest_name: to.to_string(),
+            dest_datacenter: Some(self.datacenter.clone()),
+            dest_spec: spec,
+            force: Some(false),
+        };
+        self.client.submit(&call).await.map_err(failed)
+    }
+
+    /// Deletes a disk with all that belongs to it. Succeeds when it is gone.
+    pub async fn delete_disk(&self, path: &DatastorePath) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Delete, path: path.to_string(), source };
+        let call = DeleteVirtualDiskTask {
+            this: self.disk_manager().map_err(failed)?,
+            name: path.to_string(),
+            datacenter: Some(self.datacenter.clone()),
+        };
+        match self.run(FileStep::Delete, path, &call).await {
+            Err(error) if error.is_fault("FileNotFound") => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Makes a top-level directory on a datastore that names directories itself, such as vSAN. Returns its real path, which
+    /// begins with `/vmfs/volumes/`.
+    pub async fn create_namespace(
+        &self,
+        datastore: &MoRef,
+        name: &str,
+    ) -> Result<String, FileError> {
+        let failed = |source| FileError::Call {
+            step: FileStep::MakeDirectory,
+            path: name.to_owned(),
+            source,
+        };
+        let call = CreateDirectory {
+            this: self.namespace_manager().map_err(failed)?,
+            datastore: datastore.clone(),
+            display_name: Some(name.into()),
+            policy: None,
+            size: None,
+        };
+        self.client.change(CallClass::Submit, &call).await.map_err(failed)
+    }
+
+    /// Deletes such a directory by its real path. Succeeds when it is gone.
+    pub async fn delete_namespace(&self, path: &str) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Delete, path: path.to_owned(), source };
+        let call = DeleteDirectory {
+            this: self.namespace_manager().map_err(failed)?,
+            datacenter: Some(self.datacenter.clone()),
+            datastore_path: path.into(),
+        };
+        match self.client.change(CallClass::Submit, &call).await {
+            Err(error) if error.is_fault("FileNotFound") => Ok(()),
+            other => other.map_err(failed),
+        }
+    }
+
     /// Moves or renames, in place of what is there.
     pub async fn move_to(&self, from: &DatastorePath, to: &DatastorePath) -> Result<(), FileError> {
         let failed =
@@ -71,6 +163,16 @@ impl Datastore {
             path: path.to_string(),
             source,
         })
+    }
+
+    fn disk_manager(&self) -> Result<MoRef, CallError> {
+        let manager = self.client.content().virtual_disk_manager.clone();
+        manager.ok_or(CallError::NoManager { manager: "virtual disk manager" })
+    }
+
+    fn namespace_manager(&self) -> Result<MoRef, CallError> {
+        let manager = self.client.content().datastore_namespace_manager.clone();
+        manager.ok_or(CallError::NoManager { manager: "datastore namespace manager" })
     }
 
     fn file_manager(&self) -> Result<MoRef, CallError> {

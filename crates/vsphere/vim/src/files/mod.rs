@@ -10,6 +10,7 @@ use std::ops::Deref;
 
 use http::Uri;
 use roost_vim_wire::MoRef;
+use roost_vim_wire::methods::QueryVirtualDiskUuid;
 
 pub use browse::{DatastoreFile, FileKind};
 pub use error::{FileError, FileStep};
@@ -90,6 +91,21 @@ impl DatastoreObserver {
     /// A place on this datastore.
     pub fn path(&self, path: &str) -> DatastorePath {
         DatastorePath::new(self.name.clone(), path)
+    }
+
+    /// The identity of a disk, as `60 00 C2 9e ...-...`.
+    pub async fn disk_uuid(&self, path: &DatastorePath) -> Result<String, FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Open, path: path.to_string(), source };
+        let manager = self.observer.content().virtual_disk_manager.clone();
+        let manager = manager
+            .ok_or_else(|| failed(CallError::NoManager { manager: "virtual disk manager" }))?;
+        let call = QueryVirtualDiskUuid {
+            this: manager,
+            name: path.to_string(),
+            datacenter: Some(self.datacenter.clone()),
+        };
+        self.observer.read(&call).await.map_err(failed)
     }
 
     /// Reads a file.

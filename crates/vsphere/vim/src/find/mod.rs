@@ -10,7 +10,7 @@ mod name;
 mod tree;
 mod wanted;
 
-use roost_vim_wire::methods::{FindByInventoryPath, FindChild};
+use roost_vim_wire::methods::{FindAllByUuid, FindByInventoryPath, FindByUuid, FindChild};
 use roost_vim_wire::types::PropertyFilterSpec;
 use roost_vim_wire::{MoRef, MoType};
 
@@ -26,6 +26,51 @@ use crate::{CallError, Faulted, Observer};
 
 /// With more folders than this, one read of all VMs is cheaper than to ask each folder for a name.
 const MOST_FOLDERS_ASKED: usize = 8;
+
+/// Which of a VM's two identities is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UuidKind {
+    /// Unique within a vCenter.
+    Instance,
+    /// Of the machine; copies made past the vCenter have the same.
+    Bios,
+}
+
+impl Observer {
+    /// All VMs with an identity: none, one, or several copies.
+    pub async fn find_vms_by_uuid(
+        &self,
+        uuid: &str,
+        kind: UuidKind,
+    ) -> Result<Vec<MoRef>, CallError> {
+        let index = self.content().search_index.clone();
+        let call = FindAllByUuid {
+            this: index.ok_or(CallError::NoManager { manager: "search index" })?,
+            datacenter: None,
+            uuid: uuid.into(),
+            vm_search: true,
+            instance_uuid: Some(kind == UuidKind::Instance),
+        };
+        self.read(&call).await
+    }
+
+    /// The VM with an identity; any one of them, should there be several.
+    pub async fn find_vm_by_uuid(
+        &self,
+        uuid: &str,
+        kind: UuidKind,
+    ) -> Result<Option<MoRef>, CallError> {
+        let index = self.content().search_index.clone();
+        let call = FindByUuid {
+            this: index.ok_or(CallError::NoManager { manager: "search index" })?,
+            datacenter: None,
+            uuid: uuid.into(),
+            vm_search: true,
+            instance_uuid: Some(kind == UuidKind::Instance),
+        };
+        self.read(&call).await
+    }
+}
 
 impl Observer {
     /// A datacenter by name, path or reference; empty for the only one.

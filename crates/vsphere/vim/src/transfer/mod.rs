@@ -14,7 +14,7 @@ use tokio::sync::watch;
 pub use download::Download;
 use progress::CountedBody;
 pub use progress::TransferProgress;
-pub use source::{FileSource, UploadSource};
+pub use source::{FileSource, ReaderSource, UploadSource};
 
 use crate::meter::Meter;
 use crate::transport::empty_body;

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use futures_util::{TryStreamExt, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::fs::File;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::Body;
 use crate::transport::full_body;
@@ -66,10 +67,51 @@ impl UploadSource for FileSource {
     }
 }
 
-fn chunks(file: File) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
-    stream::try_unfold(file, |mut file| async move {
+/// Anything that can be read from its start again and again, such as a file of another server that is passed on. No more than a
+/// chunk of it is in memory at a time.
+pub struct ReaderSource<F> {
+    length: u64,
+    open: F,
+}
+
+impl<F> ReaderSource<F> {
+    /// `open` begins at the start each time it is called; it is called once per try.
+    pub fn new<O, R>(length: u64, open: F) -> Self
+    where
+        F: Fn() -> O + Send + Sync,
+        O: Future<Output = io::Result<R>> + Send + Sync + 'static,
+        R: AsyncRead + Send + Sync + Unpin + 'static,
+    {
+        Self { length, open }
+    }
+}
+
+impl<F> fmt::Debug for ReaderSource<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReaderSource").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl<F, O, R> UploadSource for ReaderSource<F>
+where
+    F: Fn() -> O + Send + Sync,
+    O: Future<Output = io::Result<R>> + Send + Sync + 'static,
+    R: AsyncRead + Send + Sync + Unpin + 'static,
+{
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn open(&self) -> Body {
+        let chunks = stream::once((self.open)()).map_ok(chunks).try_flatten();
+        StreamBody::new(chunks.map_ok(Frame::data)).boxed()
+    }
+}
+
+fn chunks<R: AsyncRead + Unpin>(reader: R) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
+    stream::try_unfold(reader, |mut reader| async move {
         let mut chunk = BytesMut::with_capacity(CHUNK);
-        let read = file.read_buf(&mut chunk).await?;
-        Ok((read > 0).then(|| (chunk.freeze(), file)))
+        let read = reader.read_buf(&mut chunk).await?;
+        Ok((read > 0).then(|| (chunk.freeze(), reader)))
     })
 }

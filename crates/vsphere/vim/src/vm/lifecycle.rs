@@ -1,20 +1,33 @@
 //! The smaller verbs: rename, template or not, move, customize, upgrade; and what VMs are put into.
 
 use roost_vim_wire::methods::{
-    AddCustomFieldDef, CreateFolder, CreateResourcePool, CustomizeVmTask, MarkAsTemplate,
-    MarkAsVirtualMachine, RelocateVmTask, RenameTask, SetField, UpgradeVmTask,
+    AcquireTicket, AddCustomFieldDef, CreateFolder, CreateResourcePool, CustomizeVmTask,
+    FindExtension, MarkAsTemplate, MarkAsVirtualMachine, PromoteDisksTask, RegisterExtension,
+    RelocateVmTask, RenameTask, SetField, UpgradeVmTask,
 };
 use roost_vim_wire::types::{
-    CustomFieldDef, ResourceAllocationInfo, ResourceConfigSpec, SharesInfo,
+    CustomFieldDef, Hidden, ResourceAllocationInfo, ResourceConfigSpec, SharesInfo,
     VirtualMachineRelocateSpec,
 };
-use roost_vim_wire::{MoRef, MoType, Value};
+use roost_vim_wire::{Element, MoRef, MoType, Value};
 
 use super::customize::Customization;
 use super::error::{Step, VmError};
 use super::run::Again;
 use crate::find::plain_name;
-use crate::{CallClass, CallError, Client, Faulted, Observer};
+use crate::{CallClass, CallError, Client, Faulted, Observer, Task};
+
+/// What opens the console of a VM, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleTicket {
+    pub ticket: Hidden,
+    /// Where the console is served; the server itself if unset.
+    pub host: Option<String>,
+    pub port: Option<u16>,
+    /// Holds the ticket.
+    pub url: Option<Hidden>,
+    pub thumbprint: Option<String>,
+}
 
 impl Client {
     /// Renames any object of the inventory. Succeeds when it has the name.
@@ -100,6 +113,42 @@ impl Client {
         match self.run(Step::Upgrade, vm, Again::Safe, &call).await {
             Err(error) if error.is_fault("AlreadyUpgraded") => Ok(()),
             other => other.map(drop),
+        }
+    }
+
+    /// Gives disks that stand on others a whole copy of their own: those with these keys, or all. Long, and can be cancelled
+    /// through the task that it returns.
+    pub async fn promote_disks(&self, vm: &MoRef, keys: &[i32]) -> Result<Task, VmError> {
+        let devices = if keys.is_empty() { Vec::new() } else { self.devices(vm).await? };
+        let disks = devices.into_iter().filter(|device| keys.contains(&device.key)).collect();
+        let call = PromoteDisksTask { this: vm.clone(), unlink: true, disks };
+        self.submit(&call).await.map_err(VmError::call(Step::Promote, vm))
+    }
+
+    /// A ticket for the console of a VM that is on: `webmks` and the like.
+    pub async fn acquire_ticket(&self, vm: &MoRef, kind: &str) -> Result<ConsoleTicket, VmError> {
+        let call = AcquireTicket { this: vm.clone(), ticket_type: kind.into() };
+        let answer = self.change(CallClass::Submit, &call).await;
+        let answer = answer.map_err(VmError::call(Step::AcquireTicket, vm))?;
+        let text = |name: &str| answer.text_of(name).map(Into::into);
+        Ok(ConsoleTicket {
+            ticket: Hidden(text("ticket").unwrap_or_default()),
+            host: text("host"),
+            port: answer.number_of("port").and_then(|port| u16::try_from(port).ok()),
+            url: text("url").map(Hidden),
+            thumbprint: text("sslThumbprint"),
+        })
+    }
+
+    /// Makes sure that an extension is registered, so that VMs can be marked as managed by it.
+    pub async fn ensure_extension(&self, extension: Element) -> Result<(), CallError> {
+        let manager = self.content().extension_manager.clone();
+        let this = manager.ok_or(CallError::NoManager { manager: "extension manager" })?;
+        let key = extension.text_of("key").unwrap_or_default().to_owned();
+        let find = FindExtension { this: this.clone(), extension_key: key };
+        match self.read(&find).await? {
+            Some(_) => Ok(()),
+            None => self.change(CallClass::Submit, &RegisterExtension { this, extension }).await,
         }
     }
 

@@ -21,7 +21,7 @@ pub use create::{BootDevice, CreateVm, Firmware};
 pub use customize::{Customization, CustomizationError, GuestIdentity, HostName, NicAddress};
 pub use destroy::Destroyed;
 pub use error::{Step, VmError};
-pub use lifecycle::unlimited_pool;
+pub use lifecycle::{ConsoleTicket, unlimited_pool};
 pub use make::{Made, Namesake};
 pub use power::{PowerChange, Shutdown};
 pub use reconfigure::{Annotated, Reconfigure};

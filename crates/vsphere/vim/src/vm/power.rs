@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use roost_vim_wire::methods::{
-    PowerOffVmTask, PowerOnVmTask, RebootGuest, ResetVmTask, ShutdownGuest, SuspendVmTask,
+    PowerOffVmTask, PowerOnVmTask, RebootGuest, ResetVmTask, ShutdownGuest, StandbyGuest,
+    SuspendVmTask,
 };
 use roost_vim_wire::types::VirtualMachinePowerState as PowerState;
 use roost_vim_wire::{Method, MoRef};
@@ -54,6 +55,18 @@ impl Client {
     pub async fn reboot_guest(&self, vm: &MoRef) -> Result<(), VmError> {
         let call = RebootGuest { this: vm.clone() };
         self.change(CallClass::Submit, &call).await.map_err(VmError::call(Step::Reboot, vm))
+    }
+
+    /// Asks the guest to shut down. Returns at once; the guest takes its time, or never does.
+    pub async fn ask_shutdown(&self, vm: &MoRef) -> Result<(), VmError> {
+        let call = ShutdownGuest { this: vm.clone() };
+        self.change(CallClass::Submit, &call).await.map_err(VmError::call(Step::ShutDown, vm))
+    }
+
+    /// Asks the guest to stand by, which suspends it. Returns at once.
+    pub async fn standby_guest(&self, vm: &MoRef) -> Result<(), VmError> {
+        let call = StandbyGuest { this: vm.clone() };
+        self.change(CallClass::Submit, &call).await.map_err(VmError::call(Step::StandBy, vm))
     }
 
     /// Asks the guest to shut down and waits; pulls the plug if the guest has no tools or is still on after `grace`.

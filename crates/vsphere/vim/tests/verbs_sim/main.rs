@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod campaign;
+mod content;
 mod create;
 mod destroy;
 mod events;
