@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::guest::{Guests, REMEMBERED};
 use crate::inventory::uuid_text;
-use crate::vm::Mac;
+use crate::vm::{Device, Mac};
 use crate::world::World;
 
 /// What a VM booted: for stand-ins of what would run inside it.
@@ -32,7 +32,7 @@ impl Guests {
 
 pub(super) fn record(world: &mut World, vm: &MoRef, now: Timestamp) {
     let Some(row) = world.inventory.vms.get(vm) else { return };
-    let macs = row.config.nics().filter_map(|nic| nic.mac());
+    let macs = row.config.nics().filter_map(Device::mac);
     let boot = GuestBoot {
         vm: row.name.to_string(),
         uuid: uuid_text(row.uuid),
