@@ -11,7 +11,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
 use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Trigger};
-use roost_kube_sim::{KubeSim, Options};
+use roost_kube_sim::{Action, KubeSim, Options, Rule, When};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -145,6 +145,18 @@ impl Lab {
         let toy = self.get(name).await;
         self.world.inside().may_delete.insert(toy.uid().unwrap());
         self.toys().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Ends the watches; the next one of toys is told that its history is gone, and must list.
+    pub(crate) fn make_a_gap(&self) {
+        self.sim.add_rule(Rule {
+            verb: "watch".to_owned(),
+            resource: "toys.*".to_owned(),
+            when: When { times: Some(1), ..When::default() },
+            action: Action::WatchGone { after: 0 },
+            ..Rule::default()
+        });
+        self.sim.cut_watches();
     }
 
     /// Lets everything that is under way come to its end.

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use roost_controller::{ControllerSettings, LeaseSettings};
+use roost_kube_sim::{Action, Rule, User};
 use tokio::time::{Instant, sleep};
 
 use crate::lab::{Lab, Replica, secs};
@@ -93,4 +95,39 @@ async fn a_drain_lets_running_passes_finish_before_the_lease_is_given_up() {
     second.status.leads().await;
     sleep(secs(60)).await;
     lab.settle().await;
+}
+
+/// The leader is cut off from the API server. It must have stopped before anybody else begins.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_cannot_renew_stops_before_the_other_begins() {
+    for action in [Action::Hang, Action::CutBefore, Action::Timeout] {
+        let mut lab = Lab::new().await;
+        lab.step = secs(30);
+        let user = User::named("cut-off").in_group("system:masters");
+        let lease = LeaseSettings::new("default", "toys", "one");
+        let client = lab.sim.client_as(user);
+        let first = lab.replica_with(client, ControllerSettings::default(), Some(lease));
+        sleep(secs(1)).await;
+        let second = lab.candidate("two");
+        // A pass is under way when it happens.
+        lab.create(&toy("a", 1)).await;
+        sleep(secs(5)).await;
+        let user = "cut-off".to_owned();
+        lab.sim.add_rule(Rule { resource: "leases*".to_owned(), user, action, ..Rule::default() });
+        let cut = Instant::now();
+        while first.status.is_leader() {
+            one_leads_for(Duration::from_millis(100), &[&first, &second]).await;
+        }
+        let stopped = cut.elapsed();
+        assert!(stopped <= secs(12), "it worked on for {stopped:?}");
+        while !second.status.is_leader() {
+            one_leads_for(Duration::from_millis(100), &[&first, &second]).await;
+        }
+        let began = cut.elapsed();
+        assert!(began >= stopped + secs(2), "stopped at {stopped:?}, taken over at {began:?}");
+        assert!(began <= secs(18), "taken over after {began:?}");
+        one_leads_for(secs(60), &[&first, &second]).await;
+        lab.settle().await;
+        assert_eq!(lab.get("a").await.status.unwrap().size, 1);
+    }
 }

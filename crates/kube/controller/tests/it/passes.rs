@@ -1,8 +1,11 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::client::Body;
+use kube::{Api, Client, ResourceExt};
 use roost_controller::ControllerSettings;
 use roost_kube_sim::{Action, Rule};
 use serde_json::json;
@@ -205,14 +208,12 @@ async fn a_cut_watch_a_gap_and_a_list_lose_nothing_and_delete_nothing() {
     }
     lab.settle().await;
     for round in 2..5 {
-        // Nobody watches while this happens, and the history of it is gone.
-        lab.sim.cut_watches();
+        lab.make_a_gap();
         lab.patch("t0", json!({"spec": {"size": round}})).await;
         lab.create(&toy(&format!("new{round}"), round)).await;
         if round == 3 {
             lab.delete("t4").await;
         }
-        lab.sim.compact();
         sleep(secs(120)).await;
         lab.settle().await;
         assert_eq!(lab.get("t0").await.status.unwrap().size, round);
@@ -230,9 +231,8 @@ async fn an_object_without_finalizer_that_is_deleted_in_a_gap_is_noticed() {
     lab.create(&toy("a", 1)).await;
     lab.settle().await;
     assert_eq!(lab.world.passes(), 1);
-    lab.sim.cut_watches();
+    lab.make_a_gap();
     lab.delete("a").await;
-    lab.sim.compact();
     sleep(secs(120)).await;
     assert_eq!(lab.world.passes(), 2, "the deletion is an event");
 }
@@ -293,4 +293,57 @@ async fn a_change_that_a_conflict_brought_in_causes_another_pass() {
     sleep(secs(60)).await;
     assert_eq!(lab.get("a").await.status.unwrap().size, 2);
     lab.settle().await;
+}
+
+/// A client whose lists of toys come back empty while there are some left to serve so.
+fn forgetful(lab: &Lab, short_lists: &Arc<AtomicU32>) -> Client {
+    let (inner, sim, left) = (lab.sim.client(), lab.sim.clone(), Arc::clone(short_lists));
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (inner, query) = (inner.clone(), request.uri().query().unwrap_or_default().to_owned());
+        let is_list = request.uri().path().ends_with("/toys") && !query.contains("watch=");
+        let version = sim.revision().to_string();
+        let take_one = |left: u32| left.checked_sub(1);
+        let is_short =
+            is_list && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take_one).is_ok();
+        async move {
+            if !is_short {
+                return inner.send(request).await;
+            }
+            let empty = json!({
+                "apiVersion": "toys.example.com/v1", "kind": "ToyList",
+                "metadata": {"resourceVersion": version}, "items": [],
+            });
+            Ok(http::Response::new(Body::from(empty.to_string().into_bytes())))
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_comes_back_empty_deletes_nothing() {
+    let lab = Lab::new().await;
+    let short_lists = Arc::new(AtomicU32::new(0));
+    let client = forgetful(&lab, &short_lists);
+    let replica = lab.replica_with(client, ControllerSettings::default(), None);
+    for number in 0..5 {
+        lab.create(&toy(&format!("t{number}"), 1)).await;
+    }
+    lab.settle().await;
+    short_lists.store(1, Ordering::Relaxed);
+    lab.make_a_gap();
+    lab.delete("t0").await;
+    sleep(secs(60)).await;
+    assert_eq!(short_lists.load(Ordering::Relaxed), 0, "a short list was served");
+    assert!(lab.toys().get_opt("t0").await.unwrap().is_none(), "what was deleted is gone");
+    for number in 1..5 {
+        assert_eq!(
+            lab.world.inside().passes[&format!("default/t{number}")],
+            1,
+            "not even looked at"
+        );
+    }
+    assert_eq!(lab.world.inside().machines.len(), 4);
+    replica.trigger.signal(key("t1"));
+    lab.settle().await;
+    assert_eq!(lab.world.inside().passes["default/t1"], 2);
 }
