@@ -131,3 +131,161 @@ fn custom_attributes_are_defined_once_and_set_per_vm() {
     let taken = lab.refused(&["fields.add", "owner"]);
     assert!(taken.contains("The name 'owner' already exists."), "{taken}");
 }
+
+#[test]
+fn a_host_in_maintenance_gives_its_vms_away_and_one_cut_off_takes_them_along() {
+    let Some(lab) = Lab::open(instant()) else { return };
+    let host = |vm: &str| lab.property(&format!("vm/{vm}"), "runtime.host");
+    let state = |vm: &str| lab.property(&format!("vm/{vm}"), "runtime.connectionState");
+    let before = host("DC0_C0_RP0_VM0");
+    lab.does(&["host.maintenance.enter", "DC0_C0_H0"]);
+    assert_eq!(lab.property("host/DC0_C0/DC0_C0_H0", "runtime.inMaintenanceMode"), "true");
+    assert_ne!(host("DC0_C0_RP0_VM0"), before, "it runs on another host of the cluster");
+    assert_eq!(state("DC0_C0_RP0_VM0"), "connected");
+    lab.refused(&["host.maintenance.enter", "DC0_C0_H0"]);
+    lab.does(&["host.maintenance.exit", "DC0_C0_H0"]);
+    assert_eq!(lab.property("host/DC0_C0/DC0_C0_H0", "runtime.inMaintenanceMode"), "false");
+    // The VMs of a lone host have nowhere to go.
+    lab.does(&["host.maintenance.enter", "DC0_H0"]);
+    assert_eq!(state("DC0_H0_VM0"), "disconnected");
+    lab.does(&["host.maintenance.exit", "DC0_H0"]);
+    assert_eq!(state("DC0_H0_VM0"), "connected");
+    lab.does(&["host.disconnect", "DC0_H0"]);
+    assert_eq!(
+        (state("DC0_H0_VM0").as_str(), state("DC0_H0_VM1").as_str()),
+        ("disconnected", "disconnected")
+    );
+    let said = lab.says(&["vm.power", "-off", "-force", "DC0_H0_VM0"]);
+    assert!(said.contains("Unable to communicate with the remote host"), "{said}");
+    lab.does(&["host.reconnect", "DC0_H0"]);
+    assert_eq!(state("DC0_H0_VM0"), "connected");
+}
+
+#[test]
+fn clusters_are_made_and_changed_and_hosts_join_and_move() {
+    let Some(lab) = Lab::open(Options { clusters: 2, ..instant() }) else { return };
+    lab.does(&[
+        "cluster.add",
+        "-cluster",
+        "DC0_C0",
+        "-hostname",
+        "10.0.0.42",
+        "-username",
+        "root",
+        "-password",
+        "x",
+    ]);
+    let added = "host/DC0_C0/10.0.0.42";
+    assert_eq!(lab.property(added, "runtime.connectionState"), "connected");
+    lab.refused(&[
+        "cluster.add",
+        "-cluster",
+        "DC0_C1",
+        "-hostname",
+        "10.0.0.42",
+        "-username",
+        "root",
+        "-password",
+        "x",
+    ]);
+    lab.refused(&["cluster.mv", "-cluster", "DC0_C1", "10.0.0.42"]);
+    lab.does(&["host.maintenance.enter", "10.0.0.42"]);
+    lab.does(&["cluster.mv", "-cluster", "DC0_C1", "10.0.0.42"]);
+    assert_eq!(lab.lines(&["find", "host/DC0_C1", "-type", "h"]).len(), 4);
+    lab.does(&["cluster.change", "-drs-enabled=false", "-ha-enabled", "DC0_C0"]);
+    assert_eq!(lab.property("host/DC0_C0", "configurationEx.dasConfig.enabled"), "true");
+    let group = ["cluster.group.create", "-cluster", "DC0_C0", "-name", "web", "-vm"];
+    lab.does(&[&group[..], &["DC0_C0_RP0_VM0"]].concat());
+    lab.refused(&[&group[..], &["DC0_C0_RP0_VM1"]].concat());
+    assert_eq!(
+        lab.lines(&["cluster.group.ls", "-cluster", "DC0_C0", "-name", "web"]),
+        ["DC0_C0_RP0_VM0"]
+    );
+    let rule = [
+        "cluster.rule.create",
+        "-cluster",
+        "DC0_C0",
+        "-name",
+        "apart",
+        "-enable",
+        "-anti-affinity",
+    ];
+    lab.does(&[&rule[..], &["DC0_C0_RP0_VM0", "DC0_C0_RP0_VM1"]].concat());
+    assert_eq!(lab.lines(&["cluster.rule.ls", "-cluster", "DC0_C0"]), ["apart"]);
+    lab.does(&["cluster.rule.remove", "-cluster", "DC0_C0", "-name", "apart"]);
+    assert_eq!(lab.says(&["cluster.rule.ls", "-cluster", "DC0_C0"]), "");
+    lab.does(&["datacenter.create", "DC1"]);
+    lab.does(&["cluster.create", "-dc", "DC1", "edge"]);
+    assert_eq!(lab.lines(&["find", "/DC1/host", "-type", "c"]), ["/DC1/host/edge"]);
+    lab.does(&["object.destroy", "/DC1"]);
+    assert_eq!(lab.lines(&["find", "/", "-type", "d"]), ["/DC0"]);
+}
+
+#[test]
+fn switches_and_port_groups_are_made_joined_and_destroyed() {
+    let Some(lab) = Lab::open(instant()) else { return };
+    lab.does(&["dvs.create", "-mtu", "9000", "-discovery-protocol", "cdp", "DVS1"]);
+    assert_eq!(lab.property("network/DVS1", "config.maxMtu"), "9000");
+    lab.does(&["dvs.add", "-dvs", "DVS1", "DC0_H0"]);
+    lab.does(&["dvs.portgroup.add", "-dvs", "DVS1", "-vlan", "7", "-nports", "16", "blue"]);
+    lab.does(&["vm.network.add", "-vm", "DC0_H0_VM0", "-net", "blue"]);
+    let card = lab.says(&["device.info", "-vm", "DC0_H0_VM0", "ethernet-1"]);
+    assert!(field(&card, "Summary").starts_with("DVSwitch: "), "{card}");
+    lab.refused(&["object.destroy", "network/blue"]);
+    lab.does(&["device.remove", "-vm", "DC0_H0_VM0", "ethernet-1"]);
+    lab.does(&["dvs.portgroup.change", "-vlan", "8", "blue"]);
+    lab.does(&["object.destroy", "network/blue", "network/DVS1"]);
+    assert_eq!(lab.says(&["ls", "network/DVS1"]), "");
+}
+
+#[test]
+fn a_role_denies_what_it_does_not_grant_and_only_where_it_is_set() {
+    let Some(lab) = Lab::open(instant()) else { return };
+    lab.does(&["role.create", "watcher", "System.Read", "VirtualMachine.Interact.PowerOff"]);
+    lab.does(&["permissions.set", "-principal", "roost", "-role", "watcher", "/DC0/vm/DC0_H0_VM0"]);
+    lab.does(&["permissions.set", "-principal", "roost", "-role", "Admin", "/"]);
+    lab.does(&["vm.power", "-off", "DC0_H0_VM0"]);
+    let refused = lab.refused(&["vm.power", "-on", "DC0_H0_VM0"]);
+    assert!(refused.contains("Permission to perform this operation was denied"), "{refused}");
+    lab.does(&["vm.power", "-off", "DC0_H0_VM1"]);
+    lab.does(&["vm.power", "-on", "DC0_H0_VM1"]);
+    lab.does(&["permissions.remove", "-principal", "roost", "/DC0/vm/DC0_H0_VM0"]);
+    lab.does(&["vm.power", "-on", "DC0_H0_VM0"]);
+    lab.refused(&["role.remove", "Admin"]);
+    lab.does(&["role.remove", "watcher"]);
+}
+
+#[test]
+fn what_was_unregistered_is_registered_again_as_it_was() {
+    let Some(lab) = Lab::open(Options { autostart: false, ..instant() }) else { return };
+    let uuid = lab.property("vm/DC0_H0_VM0", "config.uuid");
+    lab.does(&["vm.unregister", "DC0_H0_VM0"]);
+    let file = "DC0_H0_VM0/DC0_H0_VM0.vmx";
+    lab.refused(&["vm.register", "-pool", "DC0_H0/Resources", "nothing/here.vmx"]);
+    lab.does(&["vm.register", "-pool", "DC0_H0/Resources", file]);
+    assert_eq!(lab.property("vm/DC0_H0_VM0", "config.uuid"), uuid);
+    lab.refused(&["vm.register", "-pool", "DC0_H0/Resources", file]);
+}
+
+#[test]
+fn an_empty_vm_boots_nothing_and_a_disk_is_a_file() {
+    let Some(lab) = Lab::open(instant()) else { return };
+    lab.does(&[
+        "vm.create",
+        "-pool",
+        "DC0_C0/Resources",
+        "-net",
+        "VM Network",
+        "-disk",
+        "1GB",
+        "empty",
+    ]);
+    assert_eq!(lab.property("vm/empty", "guest.toolsStatus"), "toolsNotInstalled");
+    assert_eq!(lab.property("vm/empty", "guest.ipAddress"), "");
+    let layout = lab.json(&["object.collect", "vm/empty", "layoutEx.file"]).to_string();
+    assert!(layout.contains("empty.vmx") && layout.contains("diskExtent"), "{layout}");
+    lab.does(&["datastore.disk.create", "-size", "2G", "blank.vmdk"]);
+    lab.refused(&["datastore.disk.create", "-size", "2G", "blank.vmdk"]);
+    lab.does(&["datastore.cp", "blank.vmdk", "copy.vmdk"]);
+    lab.does(&["datastore.rm", "blank.vmdk"]);
+}

@@ -116,6 +116,12 @@ fn fields(mut record: Record, own: &[Element], usual: &[(&'static str, &str)]) -
         let asked = own.iter().find(|field| field.name == *name);
         record = record.put(name, value(asked.map_or(default, |field| field.text.as_str())));
     }
+    // Fields that the request had beside the usual ones, of those that clients read.
+    for name in ["admissionControlEnabled", "hostMonitoring", "vmMonitoring"] {
+        if let Some(asked) = own.iter().find(|field| field.name == name) {
+            record = record.put(name, value(&asked.text));
+        }
+    }
     record
 }
 
