@@ -202,6 +202,14 @@ pub(crate) struct SimVcenter {
     #[arg(long, value_name = "DIR")]
     pub(crate) datastore_dir: Option<PathBuf>,
 
+    /// Empty datastore clusters per datacenter
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) pods: usize,
+
+    /// So many of the last datacenters, and what is in them, sit in folders
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) folders: usize,
+
     /// Distributed port groups per datacenter
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) portgroups: usize,

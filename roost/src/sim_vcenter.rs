@@ -71,6 +71,8 @@ fn options(args: SimVcenter) -> anyhow::Result<Options> {
             .collect(),
         datastores: args.datastores,
         datastore_dir: args.datastore_dir,
+        pods: args.pods,
+        folders: args.folders,
         portgroups: args.portgroups,
         seed: args.seed.unwrap_or_else(|| Random::from_system().seed()),
         guests: match args.guests {

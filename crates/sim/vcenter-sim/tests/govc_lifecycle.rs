@@ -131,7 +131,7 @@ fn a_vm_is_created_with_disk_iso_and_card() {
     assert_eq!(config["files"]["vmPathName"], "[LocalDS_0] node-1/node-1.vmx");
     let listed = lab.says(&["device.ls", "-vm", "node-1"]);
     assert_eq!(row(&listed, "disk-1000-0")[1..], ["VirtualDisk", "20,971,520", "KB"]);
-    assert_eq!(row(&listed, "ethernet-0")[1..], ["VirtualVmxnet3", "DC0_DVPG0"]);
+    assert_eq!(row(&listed, "ethernet-0")[1..3], ["VirtualVmxnet3", "DVSwitch:"]);
     assert_eq!(row(&listed, "pvscsi-1000")[1], "ParaVirtualSCSIController");
     let drive = &lab.json(&["device.info", "-vm", "node-1", "cdrom-*"])["devices"][0];
     assert_eq!(drive["backing"]["fileName"], "[LocalDS_0] iso/boot.iso");

@@ -13,6 +13,7 @@ mod guest;
 mod lab;
 mod pool;
 mod power;
+mod provision;
 mod reconfigure;
 mod replay;
 mod shape;
