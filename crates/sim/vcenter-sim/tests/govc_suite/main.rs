@@ -1,5 +1,7 @@
 //! govc's own tests, with the simulator in vcsim's place.
 
+#![allow(clippy::unwrap_used, reason = "it is a test")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -35,7 +35,8 @@ print("environment", *processes.ReadEnvironmentVariableInGuest(machine, auth, ["
 
 
 def transfer(method, url, body=None):
-    url = url.replace("://*", f"://{service._stub.host.rsplit(':', 1)[0]}:{service._stub.host.rsplit(':', 1)[1]}")
+    # The address carries the port; only the host is for the client to fill in.
+    url = url.replace("://*", f"://{service._stub.host.rsplit(':', 1)[0]}")
     request = urllib.request.Request(url, data=body, method=method)
     insecure = ssl._create_unverified_context() if url.startswith("https") else None
     with urllib.request.urlopen(request, context=insecure) as answer:

@@ -38,7 +38,16 @@ del told[:]
 
 folder = find(vim.Datacenter, "DC0").vmFolder
 pool = find(vim.ClusterComputeResource, "DC0_C0").resourcePool
-config = vim.vm.ConfigSpec(name="new", memoryMB=64, numCPUs=1, files=vim.vm.FileInfo(vmPathName="[LocalDS_0]"))
+# What boots is the image in its drive.
+drive = vim.vm.device.VirtualCdrom(
+    key=-1,
+    controllerKey=200,
+    backing=vim.vm.device.VirtualCdrom.IsoBackingInfo(fileName="[LocalDS_0] boot.iso"),
+    connectable=vim.vm.device.VirtualDevice.ConnectInfo(startConnected=True, connected=True, allowGuestControl=True),
+)
+config = vim.vm.ConfigSpec(
+    deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="add", device=drive)],
+    name="new", memoryMB=64, numCPUs=1, files=vim.vm.FileInfo(vmPathName="[LocalDS_0]"))
 task = folder.CreateVM_Task(config, pool)
 follow(lambda: any(vm.get("name") == "new" for vm in known.values()), "the VM enters")
 WaitForTask(task)
