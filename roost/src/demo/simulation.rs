@@ -8,9 +8,9 @@ use anyhow::{Context as _, bail};
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
 use roost_door::{Core, Feed, FrontDoor, House};
-use roost_hatchery::config::Config;
+use roost_hatchery::config::{Config, Surroundings};
 use roost_hatchery::metrics::Metrics;
-use roost_hatchery::run::{Hatchery, Stopped, Wiring};
+use roost_hatchery::run::{Hatchery, OpenFleet, StartError, Stopped, Wiring};
 use roost_hatchery::{Build, HatcheryDoor};
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
@@ -124,7 +124,8 @@ impl Play {
         let witness = Witness::new(world.clone(), config.ledger_limits());
         let mut registry = Registry::default();
         let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-        let wiring = wiring(&config, &world, &clock, &random, &metrics);
+        let wiring = wiring(&config, &world, &clock, &random, &metrics).await;
+        let wiring = wiring.context("opening the vCenter")?;
         let hatchery = Hatchery::start(wiring).await.context("starting the hatchery")?;
         hatchery.opened().await;
         let feed = Feed::default();
@@ -184,28 +185,32 @@ impl Play {
         }
         tasks.abort_all();
         hatchery.shut_down(GRACE).await;
+        hatchery.fleet().shut_down().await;
         Ok(())
     }
 }
 
-pub(super) fn wiring(
+pub(super) async fn wiring(
     config: &Arc<Config>,
     world: &World,
     clock: &Arc<dyn Clock>,
     random: &Random,
     metrics: &Arc<Metrics>,
-) -> Wiring {
-    Wiring {
+) -> Result<Wiring, StartError> {
+    let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(Nowhere);
+    let vcenter =
+        OpenFleet::open(config, &surroundings, world.door(), clock, metrics, Vec::new()).await?;
+    Ok(Wiring {
         config: Arc::clone(config),
-        surroundings: Arc::new(Nowhere),
-        vcenter: world.door(),
+        surroundings,
+        vcenter,
         cds: Arc::new(world.cds.clone()),
         clock: Arc::clone(clock),
         random: random.fork("hatchery"),
         metrics: Arc::clone(metrics),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: "demo".to_owned(),
-    }
+    })
 }
 
 async fn arrive(demand: Demand, witness: Witness, world: World) {

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use prometheus_client::registry::Registry;
-use roost_clock::{Clock as _, Random, SystemClock};
+use roost_clock::{Clock, Random, SystemClock};
 use roost_console::{Console, Settings};
 use roost_door::{Feed, FrontDoor, House};
-use roost_hatchery::config::{Config, SystemSurroundings};
+use roost_hatchery::config::{Config, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
-use roost_hatchery::run::{Hatchery, Wiring};
+use roost_hatchery::run::{Hatchery, OpenFleet, Wiring};
 use roost_hatchery::{Build, HatcheryDoor};
 use roost_supervise::ServiceManager;
 use secrecy::SecretString;
@@ -41,10 +41,7 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
 
     let mut registry = Registry::default();
     let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-    let wiring = wiring(&config, &metrics)?;
-    let starting = async {
-        if observe_only { Hatchery::observe(wiring).await } else { Hatchery::start(wiring).await }
-    };
+    let starting = start(&config, &metrics, observe_only);
     let hatchery = tokio::select! {
         biased;
         () = stop.asked() => return Ok(()),
@@ -73,7 +70,11 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     };
     tracing::info!("stopping: nothing new is begun");
     manager.stopping("nothing new is begun");
-    let mut draining = pin!(hatchery.shut_down(GRACE));
+    let mut draining = pin!(async {
+        let left = hatchery.shut_down(GRACE).await;
+        hatchery.fleet().shut_down().await;
+        left
+    });
     let left = tokio::select! {
         biased;
         left = &mut draining => left,
@@ -150,24 +151,37 @@ fn token(config: &Config) -> anyhow::Result<Option<SecretString>> {
     Ok(Some(token.expose().to_owned().into()))
 }
 
-fn wiring(config: &Arc<Config>, metrics: &Arc<Metrics>) -> anyhow::Result<Wiring> {
+async fn start(
+    config: &Arc<Config>,
+    metrics: &Arc<Metrics>,
+    observe_only: bool,
+) -> anyhow::Result<Hatchery> {
     let api = roost_cds::HttpSettings {
         insecure: config.api.insecure,
         ca_file: config.api.ca_file.clone(),
     };
-    Ok(Wiring {
+    let cds = Arc::new(roost_cds::HttpTransport::new(&api).context("the CDS API's TLS")?);
+    let transport =
+        roost_vim::HttpTransport::new(&config.vcenter.trust).context("the vCenter's TLS")?;
+    let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(SystemSurroundings);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let vcenter =
+        OpenFleet::open(config, &surroundings, Arc::new(transport), &clock, metrics, Vec::new())
+            .await?;
+    let wiring = Wiring {
         config: Arc::clone(config),
-        surroundings: Arc::new(SystemSurroundings),
-        vcenter: Arc::new(
-            roost_vim::HttpTransport::new(&config.vcenter.trust).context("the vCenter's TLS")?,
-        ),
-        cds: Arc::new(roost_cds::HttpTransport::new(&api).context("the CDS API's TLS")?),
-        clock: Arc::new(SystemClock),
+        surroundings,
+        vcenter,
+        cds,
+        clock,
         random: Random::from_system(),
         metrics: Arc::clone(metrics),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: hostname(),
-    })
+    };
+    let started =
+        if observe_only { Hatchery::observe(wiring).await } else { Hatchery::start(wiring).await };
+    Ok(started?)
 }
 
 async fn bind(config: &Config) -> anyhow::Result<TcpListener> {

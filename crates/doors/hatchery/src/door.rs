@@ -35,6 +35,15 @@ pub mod phase {
         deadline: Duration::from_mins(2),
     });
 
+    /// The VM says in its own annotation that it is to be deleted. As long as a failed start may take to clean up behind itself.
+    pub const MARKING: Phase = Phase::new(&PhaseSpec {
+        label: "marking",
+        words: "marking for deletion",
+        part: PhasePart::Ending,
+        usual: Duration::from_secs(5),
+        deadline: Duration::from_mins(5),
+    });
+
     /// Until a first program has run in the guest.
     pub const PROBING: Phase = Phase::new(&PhaseSpec {
         label: "probing",
@@ -80,11 +89,12 @@ pub mod phase {
     });
 
     /// All that a worker, a spare or a template may go through, in the order of its life.
-    pub const ALL: [Phase; 16] = [
+    pub const ALL: [Phase; 18] = [
         CLAIMING,
         Phase::CLONING,
         Phase::CREATING,
         Phase::UPLOADING,
+        Phase::RECONFIGURING,
         Phase::POWERING_ON,
         Phase::BOOTING,
         Phase::WAITING_FOR_ADDRESS,
@@ -93,6 +103,7 @@ pub mod phase {
         LAUNCHING,
         REGISTERING,
         WORKING,
+        MARKING,
         Phase::SHUTTING_DOWN,
         Phase::POWERING_OFF,
         Phase::TEMPLATING,

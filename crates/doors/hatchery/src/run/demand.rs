@@ -211,7 +211,7 @@ pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> 
 /// Weighs what waits whenever something has changed, and carries out what may start.
 pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
-    let news = nest.desk().ledger.news(HATCHERY);
+    let news = nest.desk().ledger.lock().news(HATCHERY);
     let mut changes = nest.mirror.changes();
     loop {
         tasks.beat(task::MAIN, nest.patience() + AT_LEAST);
@@ -285,7 +285,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
         }
         let Some(worker) = name.clone() else { break };
         let Desk { ledger, attempts, cold, .. } = desk;
-        match turn(&candidate, facts, ledger, attempts, cold, &worker, now) {
+        match turn(&candidate, facts, &mut ledger.lock(), attempts, cold, &worker, now) {
             Turn::Start { wanted, reservation, attempt } => {
                 name = None;
                 let served = Served {

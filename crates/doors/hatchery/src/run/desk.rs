@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use roost_fleet::{Amounts, Holding, Ledger, Mirror, Snapshot, VmId};
+use roost_fleet::{Amounts, Holding, Machines, SharedLedger, Snapshot, VmId};
 
 use super::holding::{Beside, holding};
 use super::jobs::Jobs;
@@ -21,7 +21,7 @@ const NAMES: usize = 4_096;
 /// What is promised, tried and being worked on. Owned by one lock; nobody waits for anything while holding it.
 #[derive(Debug)]
 pub(crate) struct Desk {
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: SharedLedger,
     pub(crate) attempts: Attempts,
     pub(crate) cold: ColdStarts,
     pub(crate) backoffs: Backoffs,
@@ -37,13 +37,10 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// With the ledger in which this hatchery has its account.
+    pub(crate) fn new(config: &Config, ledger: SharedLedger) -> Self {
         Self {
-            ledger: Ledger::default().with_account(
-                HATCHERY,
-                config.ledger_limits(),
-                config.addresses.clone(),
-            ),
+            ledger,
             attempts: Attempts::new(config.counts.max_attempts),
             cold: ColdStarts::default(),
             backoffs: Backoffs::default(),
@@ -64,7 +61,9 @@ impl Desk {
     /// Takes over what changed in the inventory.
     pub(crate) fn look(&mut self, snapshot: &Snapshot, now: Timestamp) {
         let Self { ledger, beside, hatchery, lifetimes, .. } = self;
-        ledger.observe(HATCHERY, snapshot, now, |vm| holding(vm, hatchery, lifetimes, beside));
+        ledger
+            .lock()
+            .observe(HATCHERY, snapshot, now, |vm| holding(vm, hatchery, lifetimes, beside));
     }
 
     /// Takes over what CDS knows of our workers.
@@ -84,11 +83,11 @@ impl Desk {
             self.see_named(&name, snapshot, now);
         }
         for gone in self.ghosts.difference(&ghosts) {
-            self.ledger.vanish(HATCHERY, &ghost(gone), now);
+            self.ledger.lock().vanish(HATCHERY, &ghost(gone), now);
         }
         for name in &ghosts {
             let amounts = Amounts::default().count(WORKERS, 1);
-            self.ledger.see(
+            self.ledger.lock().see(
                 HATCHERY,
                 &ghost(name),
                 name,
@@ -102,26 +101,28 @@ impl Desk {
     fn see_named(&mut self, name: &str, snapshot: &Snapshot, now: Timestamp) {
         for vm in snapshot.named(name) {
             let takes = holding(vm, &self.hatchery, &self.lifetimes, &self.beside);
-            self.ledger.see(HATCHERY, &vm.id, &vm.name, takes, now);
+            self.ledger.lock().see(HATCHERY, &vm.id, &vm.name, takes, now);
         }
     }
 
-    fn set_busy(&mut self, vm: &VmId, busy: bool, mirror: &Mirror, now: Timestamp) -> bool {
-        if !busy {
-            self.beside.going.remove(vm);
+    /// Takes over whether a step of ours is at work on a VM, or deletes it.
+    pub(crate) fn set_held(&mut self, vm: &VmId, machines: &Machines) {
+        for (set, is_so) in [
+            (&mut self.beside.busy, machines.is_held(vm)),
+            (&mut self.beside.going, machines.is_leaving(vm)),
+        ] {
+            if is_so {
+                set.insert(vm.clone());
+            } else {
+                set.remove(vm);
+            }
         }
-        let is_news =
-            if busy { self.beside.busy.insert(vm.clone()) } else { self.beside.busy.remove(vm) };
-        if is_news {
-            self.see_again(vm, mirror, now);
-        }
-        is_news
     }
 
-    fn see_again(&mut self, vm: &VmId, mirror: &Mirror, now: Timestamp) {
-        if let Some(row) = mirror.vm(vm) {
-            let takes = holding(&row, &self.hatchery, &self.lifetimes, &self.beside);
-            self.ledger.see(HATCHERY, &row.id, &row.name, takes, now);
+    pub(crate) fn see_again(&mut self, vm: &VmId, snapshot: &Snapshot, now: Timestamp) {
+        if let Some(row) = snapshot.vm(vm) {
+            let takes = holding(row, &self.hatchery, &self.lifetimes, &self.beside);
+            self.ledger.lock().see(HATCHERY, &row.id, &row.name, takes, now);
         }
     }
 
@@ -146,51 +147,6 @@ impl Desk {
 
 fn ghost(worker: &str) -> VmId {
     VmId::new(format!("cds-worker-{worker}"))
-}
-
-/// A VM that only the holder works on. Leaves it when dropped.
-#[derive(Debug)]
-#[must_use = "the VM is free for others when this is dropped"]
-pub(crate) struct AtWork {
-    desk: Arc<Mutex<Desk>>,
-    mirror: Mirror,
-    clock: Arc<dyn roost_clock::Clock>,
-    vm: VmId,
-}
-
-impl AtWork {
-    /// `None` if somebody else is at work on it.
-    pub(super) fn begin(
-        desk: &Arc<Mutex<Desk>>,
-        mirror: &Mirror,
-        clock: &Arc<dyn roost_clock::Clock>,
-        vm: &VmId,
-    ) -> Option<Self> {
-        let is_ours = lock(desk).set_busy(vm, true, mirror, clock.now());
-        is_ours.then(|| Self {
-            desk: Arc::clone(desk),
-            mirror: mirror.clone(),
-            clock: Arc::clone(clock),
-            vm: vm.clone(),
-        })
-    }
-
-    pub(crate) fn vm(&self) -> &VmId {
-        &self.vm
-    }
-
-    /// The work is the VM's deletion: what is off is not counted any more.
-    pub(crate) fn going(&self) {
-        let mut desk = lock(&self.desk);
-        desk.beside.going.insert(self.vm.clone());
-        desk.see_again(&self.vm, &self.mirror, self.clock.now());
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        lock(&self.desk).set_busy(&self.vm, false, &self.mirror, self.clock.now());
-    }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -38,13 +38,13 @@ use std::time::Duration;
 
 use roost_cds::{CallError, HeartbeatGaveUp, SettingsError};
 use roost_clock::{Clock, Random};
-use roost_fleet::{Freeze, Resume};
+use roost_fleet::{Fleet, Freeze, Resume};
 use roost_supervise::Chain;
 use roost_vim::AddressError;
 use tokio::sync::watch;
 
 pub use self::observe::{Changes, News, Window, view};
-pub use self::opening::cds_settings;
+pub use self::opening::{OpenFleet, cds_settings};
 pub use self::site::SiteError;
 pub use self::steer::{Held, Helm, Hold, NotDone};
 pub use roost_supervise::TaskHealth;
@@ -59,7 +59,7 @@ pub struct Wiring {
     pub config: Arc<Config>,
     /// Where secrets that stand in files and variables are read.
     pub surroundings: Arc<dyn Surroundings + Send + Sync>,
-    pub vcenter: Arc<dyn roost_vim::Transport>,
+    pub vcenter: OpenFleet,
     pub cds: Arc<dyn roost_cds::Transport>,
     pub clock: Arc<dyn Clock>,
     pub random: Random,
@@ -169,7 +169,12 @@ impl Hatchery {
         self.running.nest.resume_deletions(found)
     }
 
-    /// Begins nothing new, lets what is under way finish for as long as `grace`, signs out and logs out. What did not finish is found by
+    /// Where its VMs are. Whoever opened it logs out when all doors are shut down.
+    pub fn fleet(&self) -> &Fleet {
+        &self.running.nest.fleet
+    }
+
+    /// Begins nothing new, lets what is under way finish for as long as `grace`, and signs out of CDS. What did not finish is found by
     /// the next start. Returns how much that is.
     pub async fn shut_down(&self, grace: Duration) -> usize {
         let Running { nest, tasks } = &self.running;
@@ -177,7 +182,6 @@ impl Hatchery {
         if self.mode == Mode::Works {
             nest.cds.sign_out().await;
         }
-        nest.vcenter.clone().shutdown().await;
         left
     }
 }

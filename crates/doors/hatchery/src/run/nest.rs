@@ -7,23 +7,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_cds::{CdnConfig, HeartbeatHealth, NamesExhausted, Protocol, QueueHealth, WorkerNames};
 use roost_clock::{Clock, Random};
-use roost_fleet::{
-    Decision, Draft, Journal, Mirror, PhaseDeadlines, PoolId, Snapshot, Timelines, VmId,
-};
+use roost_fleet::{Decision, Draft, Fleet, Journal, Machines, Mirror, PoolId, Snapshot, Timelines};
 use roost_supervise::Tasks;
-use roost_vim::GuestOperations;
+use roost_vim::Observer;
 use tokio::sync::{Notify, Semaphore, SetOnce, watch};
 
 use super::Stopped;
 use super::cleanup::Deletions;
-use super::desk::{AtWork, Desk, lock};
-use super::machine::Templates;
+use super::desk::{Desk, lock};
 use super::models::Models;
 use super::observe::{CallMeter, NamesSeen};
 use super::steer::Steering;
 use super::workers::Workers;
 use crate::clone_spec::Site;
 use crate::config::{Config, Surroundings};
+use crate::door::HATCHERY;
 use crate::metrics::Metrics;
 use crate::names::NamePrefix;
 use crate::spares::PoolStanding;
@@ -39,19 +37,19 @@ pub(crate) struct Nest {
     pub(crate) config: Arc<Config>,
     pub(crate) surroundings: Arc<dyn Surroundings + Send + Sync>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) vcenter: roost_vim::Client,
-    pub(crate) guests: GuestOperations,
+    pub(crate) fleet: Fleet,
+    /// Reads only; what changes a VM is a verb of `machines`.
+    pub(crate) vcenter: Observer,
+    pub(crate) machines: Machines,
     pub(crate) site: Site,
     pub(crate) pool: PoolId,
     pub(crate) mirror: Mirror,
-    pub(crate) templates: Templates,
     pub(crate) cds: roost_cds::Client,
     pub(crate) workers: Workers,
     pub(crate) models: Models,
     pub(crate) deletions: Deletions,
     pub(crate) journal: Journal,
     pub(crate) timelines: Timelines,
-    pub(crate) deadlines: PhaseDeadlines,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) signals: Signals,
     pub(crate) steering: Steering,
@@ -106,13 +104,16 @@ impl Nest {
     /// The desk with everything that the inventory shows at this moment. Nobody waits for anything while holding it.
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         let mut desk = lock(&self.desk);
-        desk.look(&self.mirror.snapshot(), self.clock.now());
+        let held = self.machines.take_hold_changes(HATCHERY);
+        for vm in &held {
+            desk.set_held(vm, &self.machines);
+        }
+        let (snapshot, now) = (self.mirror.snapshot(), self.clock.now());
+        desk.look(&snapshot, now);
+        for vm in &held {
+            desk.see_again(vm, &snapshot, now);
+        }
         desk
-    }
-
-    /// Makes a VM one's own for some steps; `None` if somebody else is at work on it.
-    pub(crate) fn at_work(&self, vm: &VmId) -> Option<AtWork> {
-        AtWork::begin(&self.desk, &self.mirror, &self.clock, vm)
     }
 
     /// A name that no VM and no worker has.

@@ -6,18 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
-use roost_fleet::{Journal, Mirror, PhaseDeadlines, PoolId, Timelines};
+use roost_fleet::{Fleet, FleetRules, FleetSettings, OpenError, PoolId, Recognise};
 use roost_supervise::{Chain, Tasks};
-use roost_vim::wire::MoRef;
-use roost_vim::{CallError, Remedy};
+use roost_vim::Remedy;
 use tokio::sync::{Semaphore, SetOnce, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use url::Url;
 
 use super::cds_calls::CountedCalls;
 use super::cleanup::{self, Deletions};
 use super::desk::{Desk, lock};
-use super::machine::Templates;
 use super::models::Models;
 use super::nest::{Nest, Running, Signals};
 use super::observe::{self, CallMeter, NamesSeen};
@@ -28,10 +26,9 @@ use super::{Mode, StartError, Stopped, Wiring, demand, keeping, register, spawn}
 use crate::annotation::HatcheryVms;
 use crate::config::{Config, SecretSource, Surroundings};
 use crate::door::HATCHERY;
+use crate::metrics::Metrics;
 use crate::status::task;
 
-/// A vCenter that does not answer at the start is asked again for this long, as CDS is.
-const PATIENCE: Duration = Duration::from_mins(5);
 const PAUSE: Duration = Duration::from_secs(10);
 /// Jobs that are asked about at the same time.
 const ASKING: usize = 8;
@@ -61,20 +58,15 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
         cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
     }
 
-    let mut settings = roost_vim::Settings::new(
-        &config.vcenter.endpoint,
-        Login::new(&config.vcenter, &surroundings),
-    )
-    .map_err(|source| StartError::VcenterAddress { source })?;
-    let calls = Arc::new(CallMeter::new(metrics.own.clone()));
-    settings.hooks = calls.clone();
-    let client = connect(settings, vcenter, &clock).await?;
-    let observer = client.observer();
+    let OpenFleet { fleet, calls } = vcenter;
+    let observer = fleet.observer();
     let (datacenter, site) = site::find(&observer, &config.vcenter.place)
         .await
         .map_err(|source| StartError::Site { source })?;
-    let guests =
-        observer.guest_operations().await.map_err(|source| StartError::Guests { source })?;
+    let guests = fleet.machines().guest_operations().await;
+    guests.map_err(|source| StartError::Guests { source })?;
+    fleet.open_account(HATCHERY, config.ledger_limits(), config.addresses.clone());
+    fleet.cover(&datacenter);
 
     let cdn = CdnConfig {
         tcp_url: config.cdn.tcp_url.clone().unwrap_or_default(),
@@ -82,18 +74,17 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
         http_url: config.cdn.url.clone().unwrap_or_default(),
     };
     let nest = Arc::new(Nest {
-        desk: Arc::new(Mutex::new(Desk::new(&config))),
+        desk: Arc::new(Mutex::new(Desk::new(&config, fleet.shared_ledger()))),
         names: Mutex::new(WorkerNames::new(random.fork("names"))),
         random: Mutex::new(random.fork("ids")),
-        mirror: Mirror::new(vec![Arc::new(HatcheryVms)], Arc::clone(&clock)),
-        timelines: Timelines::new(Arc::clone(&clock), Some(Arc::new(metrics.own.clone()))),
+        mirror: fleet.mirror().clone(),
+        machines: fleet.machines().clone(),
+        timelines: fleet.timelines().clone(),
         pool: PoolId::from(&site.pool),
-        templates: Templates::default(),
         workers: Workers::default(),
         models: Models::default(),
-        deletions: Deletions::new(&config.identity.name),
-        journal: Journal::default(),
-        deadlines: PhaseDeadlines::default(),
+        deletions: Deletions::new(fleet.guard(&config.identity.name)),
+        journal: fleet.journal().clone(),
         signals: Signals::default(),
         steering: Steering::default(),
         started: clock.now(),
@@ -107,11 +98,11 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
         open: watch::Sender::default(),
         opened: SetOnce::new(),
         stopped: watch::Sender::default(),
-        vcenter: client,
+        vcenter: observer,
+        fleet,
         config,
         surroundings,
         clock,
-        guests,
         site,
         cds,
         metrics,
@@ -120,7 +111,7 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
         hostname,
     });
     let tasks = Arc::new(supervised(&nest));
-    begin(&nest, &tasks, &datacenter, mode);
+    begin(&nest, &tasks, mode);
     Ok(Running { nest, tasks })
 }
 
@@ -157,27 +148,42 @@ pub fn cds_settings(
     })
 }
 
-/// A server that is away is waited for; one that refuses us is not: every further login with a wrong password is one more towards a locked
-/// account.
-async fn connect(
-    settings: roost_vim::Settings,
-    transport: Arc<dyn roost_vim::Transport>,
-    clock: &Arc<dyn roost_clock::Clock>,
-) -> Result<roost_vim::Client, StartError> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let connecting =
-            roost_vim::Client::connect(settings.clone(), Arc::clone(&transport), Arc::clone(clock));
-        match connecting.await {
-            Ok(client) => return Ok(client),
-            Err(CallError::LoginPaused { user, .. } | CallError::BadCredentials { user, .. }) => {
-                return Err(StartError::LoginRefused { user });
-            }
-            Err(error) if error.remedy() != Remedy::GiveUp && Instant::now() + PAUSE < deadline => {
-                tracing::warn!("the vCenter is asked again in {PAUSE:?}: {}", Chain(&error));
-                sleep(PAUSE).await;
-            }
-            Err(source) => return Err(StartError::Vcenter { source }),
+/// The vCenter of a configuration, opened for this hatchery and whoever else works in it.
+#[derive(Debug)]
+pub struct OpenFleet {
+    pub fleet: Fleet,
+    pub(super) calls: Arc<CallMeter>,
+}
+
+impl OpenFleet {
+    /// Logs in. `others` are the doors beside the hatchery.
+    pub async fn open(
+        config: &Config,
+        surroundings: &Arc<dyn Surroundings + Send + Sync>,
+        transport: Arc<dyn roost_vim::Transport>,
+        clock: &Arc<dyn roost_clock::Clock>,
+        metrics: &Metrics,
+        others: Vec<Arc<dyn Recognise>>,
+    ) -> Result<Self, StartError> {
+        let login = Login::new(&config.vcenter, surroundings);
+        let mut vcenter = roost_vim::Settings::new(&config.vcenter.endpoint, login)
+            .map_err(|source| StartError::VcenterAddress { source })?;
+        let calls = Arc::new(CallMeter::new(metrics.own.clone()));
+        vcenter.hooks = calls.clone();
+        let mut doors: Vec<Arc<dyn Recognise>> = vec![Arc::new(HatcheryVms)];
+        doors.extend(others);
+        let settings = FleetSettings {
+            vcenter,
+            transport,
+            clock: Arc::clone(clock),
+            doors,
+            phases: Some(Arc::new(metrics.own.clone())),
+            rules: FleetRules::default(),
+        };
+        match Fleet::open(settings).await {
+            Ok(fleet) => Ok(Self { fleet, calls }),
+            Err(OpenError::LoginRefused { user }) => Err(StartError::LoginRefused { user }),
+            Err(OpenError::Connect { source }) => Err(StartError::Vcenter { source }),
         }
     }
 }
@@ -187,12 +193,10 @@ fn supervised(nest: &Nest) -> Tasks {
     Tasks::new(move |what| metrics.task_restarted(what)).outlasting_work(&[INVENTORY, WORKER_LISTS])
 }
 
-fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, datacenter: &MoRef, mode: Mode) {
-    let (on, datacenter) = (Arc::clone(nest), datacenter.clone());
+fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, mode: Mode) {
+    let on = Arc::clone(nest);
     let all = Arc::clone(tasks);
-    tasks.supervise(INVENTORY, move || {
-        follow_inventory(Arc::clone(&on), Arc::clone(&all), datacenter.clone())
-    });
+    tasks.supervise(INVENTORY, move || follow_inventory(Arc::clone(&on), Arc::clone(&all)));
     if mode == Mode::ObservesOnly {
         return;
     }
@@ -241,12 +245,11 @@ pub(super) fn supervise<F>(
     tasks.supervise(name, move || body(Arc::clone(&nest), Arc::clone(&on)));
 }
 
-async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>, datacenter: MoRef) {
+async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     loop {
-        let observer = nest.vcenter.observer();
         let followed = tokio::select! {
             biased;
-            followed = nest.mirror.follow(&observer, std::slice::from_ref(&datacenter)) => followed,
+            followed = nest.fleet.follow() => followed,
             never = note_progress(&nest, &tasks) => match never {},
         };
         match followed {

@@ -44,7 +44,7 @@ pub(crate) fn spares(
         };
         // A spare that is being made has a reservation as well, which is its maker's and no claim.
         let is_made_here = desk.making.contains_key(&vm.name);
-        let is_claimed = !is_made_here && desk.ledger.is_promised(&vm.id, now);
+        let is_claimed = !is_made_here && desk.ledger.lock().is_promised(&vm.id, now);
         let is_busy = is_made_here || desk.is_busy(&vm.id);
         addresses.of_spares.push(annotation.address().or(vm.name_address));
         spares.push(Spare {
@@ -133,7 +133,9 @@ mod tests {
     use std::sync::Arc;
 
     use roost_clock::{Clock, SimClock};
-    use roost_fleet::{Amounts, Ask, Machine, Mirror, Power, Reservation, VmId, Wrote};
+    use roost_fleet::{
+        Amounts, Ask, Ledger, Machine, Mirror, Power, Reservation, SharedLedger, VmId, Wrote,
+    };
 
     use super::*;
     use crate::annotation::HatcheryVms;
@@ -151,7 +153,13 @@ mod tests {
         fn new() -> Self {
             let clock = Arc::new(SimClock::new());
             let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], clock.clone());
-            Self { mirror, clock, desk: Desk::new(&config("", "")) }
+            let config = config("", "");
+            let ledger = Ledger::default().with_account(
+                HATCHERY,
+                config.ledger_limits(),
+                config.addresses.clone(),
+            );
+            Self { mirror, clock, desk: Desk::new(&config, SharedLedger::new(ledger)) }
         }
 
         fn vm(&self, name: &str, power: Power, annotation: &Annotation) {
@@ -177,7 +185,7 @@ mod tests {
                 pool: None,
                 machine: Machine::Spare { candidates: vec![VmId::new(vm)] },
             };
-            self.desk.ledger.reserve(ask, self.clock.now()).unwrap()
+            self.desk.ledger.lock().reserve(ask, self.clock.now()).unwrap()
         }
     }
 

@@ -130,7 +130,7 @@ impl Helm {
 
     /// Workers that have not ended.
     pub fn workers_left(&self) -> u64 {
-        let taken = self.nest.desk().ledger.taken(HATCHERY, self.nest.now());
+        let taken = self.nest.desk().ledger.lock().taken(HATCHERY, self.nest.now());
         taken.by_vms.of(WORKERS) + taken.promised.of(WORKERS)
     }
 

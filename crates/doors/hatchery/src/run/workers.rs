@@ -160,7 +160,7 @@ impl Nest {
             if let Err(error) = &read {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }
-            let taken = self.desk().ledger.taken(HATCHERY, self.clock.now()).by_vms;
+            let taken = self.desk().ledger.lock().taken(HATCHERY, self.clock.now()).by_vms;
             // A reading that failed is made up for before decisions run out of a fresh one.
             let pause = match (taken.of(PENDING) > 0, taken.of(WORKERS) > 0 || read.is_err()) {
                 (true, _) => FAST,

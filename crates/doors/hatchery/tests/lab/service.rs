@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use roost_cds::JobId;
-use roost_clock::Random;
-use roost_fleet::{Decision, Subject};
-use roost_hatchery::config::Config;
+use roost_clock::{Clock, Random};
+use roost_fleet::{Decision, Recognise, Subject};
+use roost_hatchery::config::{Config, Surroundings};
 use roost_hatchery::door::HATCHERY;
 use roost_hatchery::metrics::{Metrics, exposition};
-use roost_hatchery::run::{Hatchery, StartError, Wiring};
+use roost_hatchery::run::{Hatchery, OpenFleet, StartError, Wiring};
 use tokio::time::timeout;
 
 use super::doors::{CdsDoor, CrashAt, Fuse, VcenterDoor};
@@ -24,6 +24,8 @@ pub(crate) struct Service {
     registry: Registry,
     fuse: Arc<Fuse>,
     starts: u64,
+    /// Doors beside the hatchery, which its fleet is opened for.
+    pub(crate) others: Vec<Arc<dyn Recognise>>,
 }
 
 /// How a start came out.
@@ -39,7 +41,7 @@ impl Service {
     pub(crate) fn new(setup: Setup) -> Self {
         let config = Arc::new(setup.load());
         let (registry, fuse) = (Registry::default(), Fuse::new(None));
-        Self { setup, config, running: None, registry, fuse, starts: 0 }
+        Self { setup, config, running: None, registry, fuse, starts: 0, others: Vec::new() }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -69,25 +71,36 @@ impl Service {
         self.registry = Registry::default();
         let metrics = Metrics::register(&mut self.registry, self.setup.name());
         let label = format!("{} {}", self.setup.name(), self.starts);
-        let wiring = Wiring {
-            config: Arc::clone(&self.config),
-            surroundings: Arc::new(Nothing),
-            vcenter: Arc::new(VcenterDoor {
-                vcenter: world.vcenter.clone(),
-                fuse: Arc::clone(&self.fuse),
-            }),
-            cds: Arc::new(CdsDoor { cds: world.cds.clone(), fuse: Arc::clone(&self.fuse) }),
-            clock: world.clock.clone(),
-            random: Random::from_seed(world.seed).fork(&label),
-            metrics: Arc::new(metrics),
-            version: "0.57.0".to_owned(),
-            hostname: format!("host-of-{}", self.setup.name()),
+        let vcenter = VcenterDoor { vcenter: world.vcenter.clone(), fuse: Arc::clone(&self.fuse) };
+        let (config, clock) = (Arc::clone(&self.config), world.clock.clone());
+        let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(Nothing);
+        let (metrics, name) = (Arc::new(metrics), self.setup.name().to_owned());
+        let cds = Arc::new(CdsDoor { cds: world.cds.clone(), fuse: Arc::clone(&self.fuse) });
+        let random = Random::from_seed(world.seed).fork(&label);
+        let others = self.others.clone();
+        let starting = async move {
+            let clock: Arc<dyn Clock> = clock;
+            let vcenter = Arc::new(vcenter);
+            let vcenter =
+                OpenFleet::open(&config, &surroundings, vcenter, &clock, &metrics, others).await?;
+            Hatchery::start(Wiring {
+                config,
+                surroundings,
+                vcenter,
+                cds,
+                clock,
+                random,
+                metrics,
+                version: "0.57.0".to_owned(),
+                hostname: format!("host-of-{name}"),
+            })
+            .await
         };
         let fuse = Arc::clone(&self.fuse);
         tokio::select! {
             biased;
             why = fuse.blown() => Start::Died(why),
-            started = Hatchery::start(wiring) => match started {
+            started = Box::pin(starting) => match started {
                 Ok(hatchery) => {
                     self.running = Some(hatchery);
                     Start::Runs
@@ -125,7 +138,9 @@ impl Service {
     /// The process is asked to end, and does.
     pub(crate) async fn shut_down(&mut self, grace: std::time::Duration) -> usize {
         let hatchery = self.running.take().expect("the hatchery runs");
-        hatchery.shut_down(grace).await
+        let left = hatchery.shut_down(grace).await;
+        hatchery.fleet().shut_down().await;
+        left
     }
 
     pub(crate) fn verdict(&self, job: &JobId) -> Option<Arc<Decision>> {

@@ -20,4 +20,5 @@ mod spawn;
 mod spawn_failures;
 mod steering;
 mod template_build;
+mod two_doors;
 mod two_hatcheries;

@@ -59,26 +59,26 @@ impl Machines {
     }
 
     /// Writes over a VM's label what `decide` makes of it, and only over what it was made of: if somebody else changes the VM in between, it is read
-    /// and decided anew. A change whose answer was lost is found out by the same look. `Ok(false)` if the VM is gone.
+    /// and decided anew. A change whose answer was lost is found out by the same look. So it needs no hold. `Ok(false)` if the VM is gone.
     pub async fn rewrite(
         &self,
-        hold: &Hold,
+        vm: &VmId,
         phase: Phase,
         mut decide: impl FnMut(&Label) -> Rewrite,
     ) -> Result<bool, MachineError> {
-        let Some(label) = self.known_label(hold.vm()) else { return Ok(false) };
+        let Some(label) = self.known_label(vm) else { return Ok(false) };
         let machine = label.name.clone();
         let mut pauses = Pauses::within(self.longest(phase));
         let writing = async {
-            let (vm, mut label) = (hold.vm(), Some(label));
+            let (mut label, mut is_fresh) = (Some(label), false);
             loop {
                 let mut error = None;
                 if let Some(known) = label.take() {
                     let change = match decide(&known) {
                         Rewrite::Done => return Ok(true),
                         Rewrite::Refuse(why) => return Err(why),
-                        // Without a version anybody's change would be overwritten.
-                        Rewrite::Write(_) if known.version.is_none() => None,
+                        // Without a version anybody's change would be overwritten. Where a server has none, the look before is all there is.
+                        Rewrite::Write(_) if known.version.is_none() && !is_fresh => None,
                         Rewrite::Write(change) => {
                             Some(Reconfigure { change_version: known.version, ..*change })
                         }
@@ -104,7 +104,7 @@ impl Machines {
                     }
                 }
                 match self.read_label(vm).await {
-                    Ok(Some(now)) => label = Some(now),
+                    Ok(Some(now)) => (label, is_fresh) = (Some(now), true),
                     Ok(None) => return Ok(false),
                     // The next look will tell.
                     Err(_) if pauses.pause().await => {}

@@ -39,6 +39,8 @@ pub enum MachineError {
     Foreign { phase: Phase, machine: String, vm: VmId },
     #[error("{machine}: {phase}: the script ended with exit code {code}")]
     Exit { phase: Phase, machine: String, code: i32 },
+    #[error("{machine}: {phase}: nobody waits for it any more: {why}")]
+    Unwanted { phase: Phase, machine: String, why: String },
     /// A VM was to be made, and surely there is none.
     #[error(transparent)]
     NotMade(Box<MachineError>),
@@ -77,7 +79,8 @@ impl MachineError {
             | Self::Gone { phase, .. }
             | Self::Changed { phase, .. }
             | Self::Foreign { phase, .. }
-            | Self::Exit { phase, .. } => *phase,
+            | Self::Exit { phase, .. }
+            | Self::Unwanted { phase, .. } => *phase,
             Self::NotMade(why) => why.phase(),
         }
     }
@@ -107,6 +110,7 @@ impl MachineError {
             | Self::Changed { .. }
             | Self::Foreign { .. }
             | Self::Exit { .. }
+            | Self::Unwanted { .. }
             | Self::NotMade(_) => false,
         }
     }
@@ -148,6 +152,7 @@ impl MachineError {
             | Self::Changed { .. }
             | Self::Foreign { .. }
             | Self::Exit { .. }
+            | Self::Unwanted { .. }
             | Self::NotMade(_) => None,
         }
     }
@@ -165,6 +170,7 @@ impl MachineError {
             | Self::Changed { .. }
             | Self::Foreign { .. }
             | Self::Exit { .. }
+            | Self::Unwanted { .. }
             | Self::NotMade(_) => None,
         }
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_vim::wire::MoRef;
-use roost_vim::{CloneVm, CreateVm, Made, TemplateFacts, VmError};
+use roost_vim::{CloneVm, CreateVm, Made, Namesake, TemplateFacts, VmError};
 use tokio::time::timeout;
 
 use super::retry::Pauses;
@@ -68,9 +68,10 @@ impl Machines {
             .pool(PoolId::from(&request.pool))
             .cpus(request.cpus.and_then(|cpus| cpus.try_into().ok()).unwrap_or(template.cpus))
             .memory_mb(memory.unwrap_or(template.memory_mb));
-        let making = self
-            .client()
-            .clone_or_adopt(&facts, request, |namesake| namesake.annotation.as_deref() == text);
+        let served = Arc::clone(&reservation.request().id);
+        let making = self.client().clone_or_adopt(&facts, request, |namesake| {
+            self.is_earlier_attempt(owner, &served, text, namesake)
+        });
         let new = NewVm {
             phase: Phase::CLONING,
             owner,
@@ -98,9 +99,10 @@ impl Machines {
             .cpus(request.cpus.try_into().unwrap_or_default())
             .memory_mb(request.memory_mb.try_into().unwrap_or_default())
             .power(Power::Off);
-        let making = self
-            .client()
-            .create_or_adopt(request, |namesake| namesake.annotation.as_deref() == text);
+        let served = Arc::clone(&reservation.request().id);
+        let making = self.client().create_or_adopt(request, |namesake| {
+            self.is_earlier_attempt(owner, &served, text, namesake)
+        });
         let new = NewVm {
             phase: Phase::CREATING,
             owner,
@@ -112,6 +114,23 @@ impl Machines {
             wrote,
         };
         Box::pin(self.make(new, making, reservation)).await
+    }
+
+    /// Whether the VM that has the name was made by this very request: by its annotation, or else because the owner recognises it as theirs and for this
+    /// request.
+    fn is_earlier_attempt(
+        &self,
+        owner: Owner<'_>,
+        request: &str,
+        annotation: Option<&str>,
+        namesake: &Namesake,
+    ) -> bool {
+        match annotation {
+            Some(text) => namesake.annotation.as_deref() == Some(text),
+            None => self.mirror().vm(&VmId::from(&namesake.vm)).is_some_and(|vm| {
+                owner.owns(&vm) && vm.request().is_some_and(|serves| **serves == *request)
+            }),
+        }
     }
 
     async fn make(

@@ -45,7 +45,8 @@ pub(in crate::run) async fn give_back(
     let is_under_way = matches!(seen.status, JobStatus::Scheduling | JobStatus::Building);
     let is_ours = seen.hatchery_name == nest.hatchery();
     let has_other = !seen.worker_name.is_empty() && seen.worker_name != worker;
-    let has_machine = nest.desk().ledger.has_machine(&HATCHERY.request(id.as_str()), nest.now());
+    let has_machine =
+        nest.desk().ledger.lock().has_machine(&HATCHERY.request(id.as_str()), nest.now());
     if !is_under_way || !is_ours || has_other || has_machine {
         return Ok(false);
     }

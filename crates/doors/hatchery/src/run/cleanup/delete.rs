@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use roost_cds::JobId;
-use roost_fleet::{Decided, Draft, NextLook, Subject, Vm};
+use roost_fleet::{Decided, Draft, Hold, NextLook, Subject, Vm};
 use roost_supervise::Chain;
 
 use super::aftermath::settle;
@@ -9,7 +9,6 @@ use super::deletions::UnderWay;
 use crate::annotation::Annotation;
 use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
-use crate::run::desk::AtWork;
 use crate::run::nest::Nest;
 
 /// A VM that the guard lets go.
@@ -20,14 +19,14 @@ pub(super) struct Deletion {
     pub(super) aftermath: Aftermath,
     /// What is recorded when it is gone.
     pub(super) record: Draft,
-    pub(super) at_work: AtWork,
+    pub(super) at_work: Hold,
     pub(super) under_way: UnderWay,
 }
 
 /// Deletes a VM and settles what is owed for it. A failure concerns this VM only, and is tried again later (W22).
 pub(super) async fn delete(nest: &Nest, deletion: Deletion) {
     let Deletion { vm, reason, aftermath, record, at_work, under_way } = deletion;
-    if let Err(error) = nest.destroy(&vm.id, &vm.name).await {
+    if let Err(error) = nest.machines.destroy(&at_work).await {
         let until = nest.deletions.failed(&vm.id, nest.now());
         let words = format!("deleting {} failed: {}", vm.name, Chain(&error));
         let draft = Draft::new(Subject::vm(&vm.id), Decided::Failed, words);

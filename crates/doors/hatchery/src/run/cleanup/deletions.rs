@@ -3,9 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{
-    Basis, Candidate, Evidence, Freeze, Guard, GuardRules, Power, Resume, Verdict, VmId,
-};
+use roost_fleet::{Basis, Candidate, Evidence, Freeze, Guard, Power, Resume, Verdict, VmId};
 use roost_supervise::Backoff;
 
 use crate::retire::{EventTimes, Reason};
@@ -53,9 +51,9 @@ struct Failed {
 }
 
 impl Deletions {
-    pub(crate) fn new(hatchery: &str) -> Self {
+    pub(crate) fn new(guard: Guard) -> Self {
         let state = State {
-            guard: Guard::new(hatchery, GuardRules::default()),
+            guard,
             under_way: BTreeMap::new(),
             failed: BTreeMap::new(),
             events: BTreeMap::new(),

@@ -108,7 +108,7 @@ fn begin(
     }
     let Some(left) = room.checked_sub(1) else { return Some(SOON) };
     let Some(at_work) = nest.at_work(vm) else { return Some(SOON) };
-    at_work.going();
+    at_work.leaving();
     *room = left;
     let deletion = Deletion {
         under_way: UnderWay::begin(nest, vm, reason),

@@ -59,7 +59,7 @@ pub(super) fn look(nest: &Arc<Nest>) -> (Work, Duration) {
     }
     desk.backoffs.retain(|model| pools.iter().any(|pool| pool.kind.model == *model));
     let spares = spares(&snapshot, nest.hatchery(), desk, models, now);
-    let addresses = desk.ledger.taken(HATCHERY, now).addresses.free;
+    let addresses = desk.ledger.lock().taken(HATCHERY, now).addresses.free;
     let planned = plan(SpareView {
         pools,
         spares: &spares,
@@ -122,7 +122,7 @@ fn reserve_spares(
             pool: Some(nest.pool.clone()),
             machine: Machine::Fresh { address: address_need(&nest.config) },
         };
-        let reservation = match desk.ledger.reserve(ask, now) {
+        let reservation = match desk.ledger.lock().reserve(ask, now) {
             Ok(reservation) => reservation,
             Err(refusal) => {
                 refused.insert(kind, refusal);
@@ -159,7 +159,7 @@ fn reserve_removal(desk: &mut Desk, vm: VmId, now: Timestamp) -> Option<Reservat
         pool: None,
         machine: Machine::Spare { candidates: vec![vm] },
     };
-    desk.ledger.reserve(ask, now).ok()
+    desk.ledger.lock().reserve(ask, now).ok()
 }
 
 fn next_look(standing: &[PoolStanding], interval: Duration, now: Timestamp) -> Duration {

@@ -3,16 +3,15 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use roost_fleet::{Decided, Draft, NextLook, Power, Reservation, VmId};
+use roost_fleet::{Decided, Draft, Hold, MachineError, NextLook, Power, Reservation, VmId};
 use roost_supervise::Chain;
 
 use super::look::subject;
 use super::source::Source;
 use crate::clone_spec::Birth;
 use crate::config::SpareKind;
-use crate::run::desk::{AtWork, lock};
+use crate::run::desk::lock;
 use crate::run::holding::own_annotation;
-use crate::run::machine::StepError;
 use crate::run::nest::Nest;
 
 /// What the VM of a spare that came to nothing says of itself.
@@ -79,7 +78,7 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
     };
     let vm = at_work.vm().clone();
     let expected = address.map(|grant| IpAddr::V4(grant.address));
-    let made = boot_once(nest, &vm, &name, expected).await;
+    let made = boot_once(nest, &at_work, expected).await;
     if let Err(error) = &made {
         give_up(nest, &vm, FAILED).await;
         failed(nest, &kind, error);
@@ -95,7 +94,7 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
 }
 
 /// Brings a spare to its end that an earlier process began (D30).
-pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
+pub(super) async fn finish(nest: &Arc<Nest>, at_work: Hold) {
     let vm = at_work.vm().clone();
     let Some(row) = nest.mirror.vm(&vm) else { return };
     let Some((annotation, kind)) = own_annotation(&row, nest.hatchery()).and_then(|annotation| {
@@ -113,9 +112,9 @@ pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
             return;
         }
     }
-    let finished = match boot_once(nest, &vm, &row.name, annotation.address()).await {
+    let finished = match boot_once(nest, &at_work, annotation.address()).await {
         // The earlier process had asked it to shut down already.
-        Err(StepError::PoweredOff { .. }) => Ok(()),
+        Err(MachineError::PoweredOff { .. }) => Ok(()),
         other => other,
     };
     if let Err(error) = &finished {
@@ -130,14 +129,9 @@ pub(super) async fn finish(nest: &Arc<Nest>, at_work: AtWork) {
     nest.signals.spares.notify_one();
 }
 
-async fn boot_once(
-    nest: &Nest,
-    vm: &VmId,
-    name: &str,
-    expected: Option<IpAddr>,
-) -> Result<(), StepError> {
-    nest.wait_ready(vm, name, expected).await?;
-    nest.shut_down(vm, name).await
+async fn boot_once(nest: &Nest, work: &Hold, expected: Option<IpAddr>) -> Result<(), MachineError> {
+    nest.machines.wait_ready(work.vm(), expected).await?;
+    nest.shut_down(work).await
 }
 
 /// Marks it. If that fails too the VM is still a spare that is on, which the next look finds.
@@ -156,8 +150,8 @@ fn ready(nest: &Nest, kind: &SpareKind, vm: &VmId, verdict: Decided, words: Stri
     nest.signals.plan.notify_one();
 }
 
-fn failed(nest: &Nest, kind: &SpareKind, error: &StepError) {
-    let (now, is_of_link) = (nest.now(), nest.is_of_link(error));
+fn failed(nest: &Nest, kind: &SpareKind, error: &MachineError) {
+    let (now, is_of_link) = (nest.now(), nest.machines.is_of_link(error));
     let until = {
         let mut desk = nest.desk();
         // Those that were made at the same time fail together, and together are one failure.

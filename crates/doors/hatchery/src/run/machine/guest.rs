@@ -1,12 +1,9 @@
 use std::time::Duration;
 
 use roost_cds::{CallError, LaunchScript, Secret};
-use roost_fleet::{Phase, VmId};
-use roost_vim::{Exit, Guest, GuestCredentials, GuestError, Process, Program};
-use tokio::time::Instant;
+use roost_fleet::{Hold, MachineError, Pauses, VmId};
+use roost_vim::{Exit, GuestCredentials, Process, Program};
 
-use super::error::may_pass;
-use super::{Pauses, StepError};
 use crate::config::{self, GuestLogin, GuestOf};
 use crate::door::phase;
 use crate::model::WorkerModel;
@@ -116,93 +113,49 @@ impl Nest {
         Ok((user, password))
     }
 
-    fn guest(&self, vm: &VmId, credentials: &GuestCredentials) -> Guest {
-        self.vcenter.guest(&self.guests, &vm.moref(), credentials.clone())
-    }
-
     /// Runs a first program in the guest, which refuses it for some seconds after it has booted. Harmless, so it is sent until it is answered.
     pub(crate) async fn probe(
         &self,
-        vm: &VmId,
-        machine: &str,
+        work: &Hold,
         credentials: &GuestCredentials,
-    ) -> Result<(), StepError> {
-        let deadline = Instant::now() + self.deadlines.of(phase::PROBING);
-        let guest = self.guest(vm, credentials).ready_by(deadline);
+    ) -> Result<(), MachineError> {
         let program = Program::new(ECHO, format!("{BEHIND}{PROBE}"));
-        let mut pauses = Pauses::until(deadline);
-        let probing = async {
-            loop {
-                match guest.start(&program).await {
-                    Ok(_) => return Ok(()),
-                    Err(error) if may_pass(error.remedy(), &error) && pauses.pause().await => {}
-                    Err(error) => return Err(StepError::guest(phase::PROBING, machine)(error)),
-                }
-            }
-        };
-        self.phase(machine, phase::PROBING, probing).await
+        self.machines.probe_guest(work, phase::PROBING, credentials, &program).await
     }
 
     /// Runs the operator's script and waits for its end; anything but exit code 0 is an error (D33, W18).
     pub(crate) async fn run_pre_start(
         &self,
-        vm: &VmId,
+        work: &Hold,
         machine: &str,
         credentials: &GuestCredentials,
         script: &str,
-    ) -> Result<(), StepError> {
-        let phase = phase::PREPARING;
-        let program = Program::bash(script);
-        match self.run_in_guest(vm, machine, phase, credentials, &program).await?.code {
+    ) -> Result<(), MachineError> {
+        let (phase, program) = (phase::PREPARING, Program::bash(script));
+        match self.machines.run_in_guest(work, phase, credentials, &program).await?.code {
             0 => Ok(()),
-            code => Err(StepError::Exit { step: phase.into(), machine: machine.to_owned(), code }),
+            code => Err(MachineError::Exit { phase, machine: machine.to_owned(), code }),
         }
-    }
-
-    /// Runs a program in the guest to its end, as the phase given.
-    pub(crate) async fn run_in_guest(
-        &self,
-        vm: &VmId,
-        machine: &str,
-        phase: Phase,
-        credentials: &GuestCredentials,
-        program: &Program,
-    ) -> Result<Exit, StepError> {
-        let deadline = Instant::now() + self.deadlines.of(phase);
-        let guest = self.guest(vm, credentials);
-        let running =
-            async { guest.run(program, deadline).await.map_err(StepError::guest(phase, machine)) };
-        self.phase(machine, phase, running).await
     }
 
     /// Starts the worker's script. It is sent at most once: if the answer is lost the guest is asked for the program instead.
     pub(crate) async fn launch(
         &self,
-        vm: &VmId,
-        machine: &str,
+        work: &Hold,
         credentials: &GuestCredentials,
         program: &Program,
-    ) -> Result<Launch, StepError> {
+    ) -> Result<Launch, MachineError> {
         let phase = phase::LAUNCHING;
-        let deadline = Instant::now() + self.deadlines.of(phase);
-        let guest = self.guest(vm, credentials).ready_by(deadline);
-        let launching = async {
-            match guest.start(program).await {
-                Ok(_) if planted::is(Bug::LaunchesAgain) => guest
-                    .start(program)
-                    .await
-                    .map(|pid| Launch::Running { pid })
-                    .map_err(StepError::guest(phase, machine)),
-                Ok(pid) => Ok(Launch::Running { pid }),
-                Err(error) if error.outcome_unknown() => {
-                    Ok(self.find_launch(vm, credentials).await)
-                }
-                Err(error) => Err(StepError::guest(phase, machine)(error)),
+        if planted::is(Bug::LaunchesAgain) {
+            self.machines.start_in_guest(work, phase, credentials, program).await?;
+        }
+        match self.machines.start_in_guest(work, phase, credentials, program).await {
+            Ok(pid) => Ok(Launch::Running { pid }),
+            Err(MachineError::Overdue { .. }) => Ok(Launch::Unsure),
+            Err(error) if error.outcome_unknown() => {
+                Ok(self.find_launch(work.vm(), credentials).await)
             }
-        };
-        match self.phase(machine, phase, launching).await {
-            Err(StepError::Overdue { .. }) => Ok(Launch::Unsure),
-            other => other,
+            Err(error) => Err(error),
         }
     }
 
@@ -224,8 +177,8 @@ impl Nest {
         &self,
         vm: &VmId,
         credentials: &GuestCredentials,
-    ) -> Result<LaunchSeen, GuestError> {
-        let processes = self.guest(vm, credentials).processes(&[]).await?;
+    ) -> Result<LaunchSeen, MachineError> {
+        let processes = self.machines.guest_processes(vm, phase::PROBING, credentials, &[]).await?;
         let launches = processes.iter().filter(|process| is_launch(&process.command_line));
         Ok(LaunchSeen::of(launches))
     }
@@ -236,10 +189,12 @@ impl Nest {
         vm: &VmId,
         credentials: &GuestCredentials,
         launch: Launch,
-    ) -> Result<LaunchSeen, GuestError> {
+    ) -> Result<LaunchSeen, MachineError> {
         match launch {
             Launch::Running { pid } => {
-                let processes = self.guest(vm, credentials).processes(&[pid]).await?;
+                let phase = phase::REGISTERING;
+                let processes =
+                    self.machines.guest_processes(vm, phase, credentials, &[pid]).await?;
                 Ok(LaunchSeen::of(processes.iter().filter(|process| process.pid == pid)))
             }
             Launch::Unsure => self.look_for_launch(vm, credentials).await,

@@ -38,8 +38,7 @@ pub(crate) async fn keep_counting(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 }
 
 async fn read_usage(nest: &Nest) -> Option<PoolUsage> {
-    let observer = nest.vcenter.observer();
-    match timeout(PATIENCE, PoolUsage::read(&observer, &nest.pool)).await {
+    match timeout(PATIENCE, PoolUsage::read(&nest.vcenter, &nest.pool)).await {
         Ok(Ok(usage)) => usage,
         Ok(Err(error)) => {
             tracing::debug!("what the resource pool uses is not known: {}", Chain(&error));
@@ -53,8 +52,7 @@ async fn learn_disks(nest: &Nest, disks: &mut Disks) {
     let snapshot = nest.mirror.snapshot();
     let ours: Vec<Arc<Vm>> =
         snapshot.owned_by(HATCHERY, nest.hatchery()).filter(|vm| !vm.template).cloned().collect();
-    let observer = nest.vcenter.observer();
-    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&observer, &ours)).await {
+    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&nest.vcenter, &ours)).await {
         tracing::debug!("the sizes of disks are not known: {}", Chain(&error));
     }
 }

@@ -13,7 +13,7 @@ use crate::metrics::{Levels, Links};
 impl Nest {
     pub(super) fn levels(&self, snapshot: &Snapshot, now: Timestamp) -> Levels {
         let links = self.links(snapshot, now);
-        let mut desk = self.desk();
+        let desk = self.desk();
         let failing = desk.backoffs.failing().map(|(model, times)| (model.clone(), times));
         let mut failing: Vec<(SpareModel, u32)> = failing.collect();
         for (template, times) in desk.cold.failing() {
@@ -22,12 +22,9 @@ impl Nest {
                 None => failing.push((SpareModel::V2(template.to_string()), times)),
             }
         }
-        Levels {
-            links,
-            taken: desk.ledger.taken(HATCHERY, now),
-            limits: desk.ledger.limits(HATCHERY).cloned().unwrap_or_default(),
-            failing,
-        }
+        let mut ledger = desk.ledger.lock();
+        let limits = ledger.limits(HATCHERY).cloned().unwrap_or_default();
+        Levels { links, taken: ledger.taken(HATCHERY, now), limits, failing }
     }
 
     fn links(&self, snapshot: &Snapshot, now: Timestamp) -> Links {

@@ -39,10 +39,11 @@ impl Nest {
         let (queue, oldest) = queue(&desk, &self.journal, now);
         let ordered = ordered(&desk);
         let pools = self.pools(&snapshot, &mut desk, now);
-        let taken = desk.ledger.taken(HATCHERY, now);
-        let limits = desk.ledger.limits(HATCHERY).cloned().unwrap_or_default();
-        let forecast =
-            (taken.addresses.free == 0).then(|| desk.ledger.forecast(HATCHERY, now)).flatten();
+        let taken = desk.ledger.lock().taken(HATCHERY, now);
+        let limits = desk.ledger.lock().limits(HATCHERY).cloned().unwrap_or_default();
+        let forecast = (taken.addresses.free == 0)
+            .then(|| desk.ledger.lock().forecast(HATCHERY, now))
+            .flatten();
         drop(desk);
         Overview {
             service: self.hatchery().to_owned(),

@@ -134,7 +134,7 @@ impl Window {
     /// The first `most` addresses of the configured ranges. Empty if addresses come from a DHCP server.
     pub fn addresses(&self, most: u64) -> Vec<AddressCell> {
         let now = self.nest.now();
-        self.nest.desk().ledger.address_cells(HATCHERY, most, now)
+        self.nest.desk().ledger.lock().address_cells(HATCHERY, most, now)
     }
 
     /// How the deletion guard stands.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roost_cds::v1::SpawnError;
 use roost_cds::{ClaimedModel, Commands, Purpose as StartedFor, V1Worker};
-use roost_fleet::{Decided, Draft, NextLook, Reservation, Vm};
+use roost_fleet::{Decided, Draft, Hold, MachineError, NextLook, Reservation, Vm};
 use roost_supervise::Chain;
 use roost_vim::{GuestCredentials, Program};
 use tokio::time::Instant;
@@ -16,8 +16,7 @@ use super::look::{NewRegistration, subject};
 use super::template::{build, install};
 use crate::clone_spec::{Birth, Purpose};
 use crate::model::WorkerModel;
-use crate::run::desk::AtWork;
-use crate::run::machine::{StepError, launch_program};
+use crate::run::machine::launch_program;
 use crate::run::nest::Nest;
 
 /// What the VM of a registration that came to nothing says of itself.
@@ -93,7 +92,7 @@ fn made_nothing(error: &RegisterError) -> bool {
 }
 
 /// The mark has a budget of its own, whatever the registration has used up.
-async fn give_up(nest: &Nest, work: &AtWork) {
+async fn give_up(nest: &Nest, work: &Hold) {
     if let Err(error) = nest.mark(work.vm(), FAILED).await {
         tracing::warn!(vm = %work.vm(), "marking a failed registration: {}", Chain(&error));
     }
@@ -104,7 +103,7 @@ async fn give_up(nest: &Nest, work: &AtWork) {
 async fn register(
     nest: &Nest,
     registration: &mut NewRegistration,
-    work: &mut Option<AtWork>,
+    work: &mut Option<Hold>,
 ) -> Result<(), RegisterError> {
     // What is wrong without any VM is seen before the model is booked.
     let kit = pack(nest, registration).await?;
@@ -183,15 +182,14 @@ async fn show(
     template: &Vm,
     kit: &Kit,
     reservation: &mut Reservation,
-    work: &mut Option<AtWork>,
-) -> Result<(), StepError> {
-    let vm =
-        work.insert(Box::pin(nest.clone_at_work(birth, template, reservation)).await?).vm().clone();
+    work: &mut Option<Hold>,
+) -> Result<(), MachineError> {
+    let work = work.insert(Box::pin(nest.clone_at_work(birth, template, reservation)).await?);
     let expected = birth.address.map(|grant| IpAddr::V4(grant.address));
-    nest.wait_ready(&vm, birth.name, expected).await?;
-    nest.probe(&vm, birth.name, &kit.credentials).await?;
+    nest.machines.wait_ready(work.vm(), expected).await?;
+    nest.probe(work, &kit.credentials).await?;
     if let Some(script) = &kit.pre_start {
-        nest.run_pre_start(&vm, birth.name, &kit.credentials, script).await?;
+        nest.run_pre_start(work, birth.name, &kit.credentials, script).await?;
     }
-    nest.launch(&vm, birth.name, &kit.credentials, &kit.launch).await.map(drop)
+    nest.launch(work, &kit.credentials, &kit.launch).await.map(drop)
 }

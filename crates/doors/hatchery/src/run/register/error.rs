@@ -1,7 +1,8 @@
 use roost_cds::{CallError, ErrorKind, KeyError, ScriptError};
+use roost_fleet::MachineError;
 use roost_vim::EnvironmentError;
 
-use crate::run::machine::{LoginError, StepError};
+use crate::run::machine::LoginError;
 use crate::run::spawn::KitError;
 
 /// Why a model was not registered.
@@ -20,11 +21,11 @@ pub(super) enum RegisterError {
     #[error("booking the model")]
     Book { source: CallError },
     #[error("building the template")]
-    Build { source: StepError },
+    Build { source: MachineError },
     #[error("putting the template in its place")]
-    Install { source: StepError },
+    Install { source: MachineError },
     #[error("starting the worker that registers")]
-    Show { source: StepError },
+    Show { source: MachineError },
 }
 
 impl RegisterError {
@@ -37,7 +38,7 @@ impl RegisterError {
             Self::Script { .. } | Self::Program { .. } => "launch-script",
             Self::Book { .. } => "booking",
             Self::Build { source } | Self::Install { source } | Self::Show { source } => {
-                source.step().as_str()
+                source.phase().as_str()
             }
         }
     }

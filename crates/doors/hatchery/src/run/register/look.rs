@@ -127,7 +127,7 @@ fn reserve(
 ) -> Result<Option<(Arc<str>, Reservation)>, NoRoom> {
     // By its name and not its path: models of one name in two groups would build in the same VM.
     let request = HATCHERY.request(format!("register {}", model.name));
-    if desk.ledger.has_machine(&request, now) {
+    if desk.ledger.lock().has_machine(&request, now) {
         return Ok(None);
     }
     let worker: Arc<str> = match nest.name(NamePrefix::Register, desk, snapshot) {
@@ -155,7 +155,7 @@ fn reserve(
         pool: Some(nest.pool.clone()),
         machine: Machine::Fresh { address: address_need(&nest.config) },
     };
-    desk.ledger.reserve(ask, now).map(|reservation| Some((worker, reservation)))
+    desk.ledger.lock().reserve(ask, now).map(|reservation| Some((worker, reservation)))
 }
 
 fn refused(model: &v1::Model, refusal: &Refusal) -> (Draft, &'static str) {

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::v1::Model;
-use roost_fleet::{Phase, PhaseError, Power, Reservation, Vm, VmId, WaitError, Wrote, condition};
+use roost_fleet::{Hold, MachineError, Phase, Power, Reservation, Vm, VmId, WaitError, condition};
 use roost_vim::{GuestCredentials, Program};
 
 use crate::annotation::Annotation;
 use crate::clone_spec::{Birth, Purpose};
 use crate::names;
-use crate::run::desk::AtWork;
-use crate::run::machine::StepError;
 use crate::run::nest::Nest;
 
 /// How long the model's own last command may take to power the VM off.
@@ -25,11 +23,9 @@ pub(super) async fn build(
     image: &Vm,
     credentials: &GuestCredentials,
     reservation: &mut Reservation,
-    work: &mut Option<AtWork>,
-) -> Result<VmId, StepError> {
+    work: &mut Option<Hold>,
+) -> Result<VmId, MachineError> {
     let name = names::building(&model.name);
-    let phase = Phase::TEMPLATING;
-    let deadline = nest.deadlines.of(phase);
     let building = async {
         let address = reservation.address().cloned();
         let birth = Birth {
@@ -42,51 +38,39 @@ pub(super) async fn build(
             now: nest.now(),
         };
         let made = Box::pin(nest.clone_at_work(&birth, image, reservation)).await?;
-        let vm = work.insert(made).vm().clone();
+        let work = work.insert(made);
         let expected = address.map(|grant| IpAddr::V4(grant.address));
-        nest.wait_ready(&vm, &name, expected).await?;
-        nest.probe(&vm, &name, credentials).await?;
-        end(nest, &vm, &name, &model.model_virtual_machine.post_cmd, credentials).await?;
-        let moref = vm.moref();
-        let marked = nest.vcenter.mark_as_template(&moref).await;
-        marked.map_err(StepError::vm(phase, &name))?;
-        nest.mirror.changed(&vm, Wrote::new().template(true));
-        Ok(vm)
+        nest.machines.wait_ready(work.vm(), expected).await?;
+        nest.probe(work, credentials).await?;
+        end(nest, work, &name, &model.model_virtual_machine.post_cmd, credentials).await?;
+        nest.machines.mark_as_template(work).await?;
+        Ok(work.vm().clone())
     };
-    match nest.timelines.run(&name, phase, deadline, building).await {
-        Ok(built) => Ok(built),
-        Err(PhaseError::Failed { source, .. }) => Err(source),
-        Err(PhaseError::Overdue { after, .. }) => Err(StepError::Overdue {
-            step: phase.into(),
-            machine: name.clone(),
-            after,
-            seen: String::new(),
-        }),
-    }
+    nest.machines.phase(&name, Phase::TEMPLATING, Box::pin(building)).await
 }
 
 /// Runs the model's last command, which powers the VM off. A model without one is shut down.
 async fn end(
     nest: &Nest,
-    vm: &VmId,
+    work: &Hold,
     machine: &str,
     last: &str,
     credentials: &GuestCredentials,
-) -> Result<(), StepError> {
+) -> Result<(), MachineError> {
     if last.trim().is_empty() {
-        return nest.shut_down(vm, machine).await;
+        return nest.shut_down(work).await;
     }
     // As workers are started: what is behind the empty echo is run by a shell (5.4).
     let program = Program::new("/bin/echo", format!("-n ;{last}"));
-    nest.launch(vm, machine, credentials, &program).await?;
-    let step = Phase::POWERING_OFF;
+    nest.launch(work, credentials, &program).await?;
+    let (phase, vm) = (Phase::POWERING_OFF, work.vm());
     match nest.mirror.wait_until(vm, ENDING, condition::powered(Power::Off)).await {
         Ok(()) => Ok(()),
         Err(WaitError::Never { .. }) => {
-            Err(StepError::Gone { step: step.into(), machine: machine.to_owned(), vm: vm.clone() })
+            Err(MachineError::Gone { phase, machine: machine.to_owned(), vm: vm.clone() })
         }
-        Err(WaitError::Deadline { after, .. }) => Err(StepError::Overdue {
-            step: step.into(),
+        Err(WaitError::Deadline { after, .. }) => Err(MachineError::Overdue {
+            phase,
             machine: machine.to_owned(),
             after,
             seen: ": the model's post_cmd has not powered the VM off".to_owned(),
@@ -100,11 +84,11 @@ pub(super) async fn install(
     nest: &Nest,
     model: &Model,
     built: &VmId,
-) -> Result<Arc<Vm>, StepError> {
-    let step = Phase::TEMPLATING.into();
+) -> Result<Arc<Vm>, MachineError> {
+    let phase = Phase::TEMPLATING;
     let machine = || model.name.clone();
-    let Some(_at_work) = nest.at_work(built) else {
-        return Err(StepError::Changed { step, machine: machine(), vm: built.clone() });
+    let Some(work) = nest.at_work(built) else {
+        return Err(MachineError::Changed { phase, machine: machine(), vm: built.clone() });
     };
     let snapshot = nest.mirror.snapshot();
     for before in snapshot.named(&model.name).filter(|vm| vm.id != *built) {
@@ -112,18 +96,16 @@ pub(super) async fn install(
             .is_some_and(|annotation| annotation.is_of(nest.hatchery()) && annotation.model);
         let vm = before.id.clone();
         if !is_ours {
-            return Err(StepError::Foreign { step, machine: machine(), vm });
+            return Err(MachineError::Foreign { phase, machine: machine(), vm });
         }
-        let Some(_at_work) = nest.at_work(&vm) else {
-            return Err(StepError::Changed { step, machine: machine(), vm });
+        let Some(old) = nest.at_work(&vm) else {
+            return Err(MachineError::Changed { phase, machine: machine(), vm });
         };
-        nest.destroy(&vm, &model.name).await?;
+        nest.machines.destroy(&old).await?;
     }
-    let named = nest.vcenter.rename(&built.moref(), &model.name).await;
-    named.map_err(StepError::vm(Phase::TEMPLATING, &model.name))?;
-    nest.mirror.changed(built, Wrote::new().name(model.name.as_str()));
+    nest.machines.rename(&work, &model.name).await?;
     nest.signals.spares.notify_one();
     nest.signals.plan.notify_one();
     let placed = nest.mirror.vm(built);
-    placed.ok_or_else(|| StepError::Gone { step, machine: machine(), vm: built.clone() })
+    placed.ok_or_else(|| MachineError::Gone { phase, machine: machine(), vm: built.clone() })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roost_cds::v1::ModelPath;
 use roost_cds::{CallError, JobId, JobStatus, v1};
-use roost_fleet::{Decided, Draft, Power, Vm};
+use roost_fleet::{Decided, Draft, Hold, Pauses, Power, Vm};
 use roost_supervise::{Chain, Tasks};
 
 use super::NewWorker;
@@ -25,9 +25,7 @@ use crate::names::VmName;
 use crate::plan::Choice;
 use crate::refusal::Refusal;
 use crate::run::demand;
-use crate::run::desk::AtWork;
 use crate::run::holding::own_annotation;
-use crate::run::machine::Pauses;
 use crate::run::nest::Nest;
 use crate::time::elapsed;
 
@@ -101,7 +99,7 @@ enum Fate {
 }
 
 impl Adoption<'_> {
-    async fn take_up(&self, work: AtWork) {
+    async fn take_up(&self, work: Hold) {
         if self.annotation.doomed.is_some() {
             return self.finish_failure(work).await;
         }
@@ -225,7 +223,7 @@ impl Adoption<'_> {
         }
     }
 
-    async fn go_on(&self, new: NewWorker, work: AtWork) {
+    async fn go_on(&self, new: NewWorker, work: Hold) {
         let Self { nest, tasks, vm, .. } = self;
         let is_off = nest.mirror.vm(&vm.id).is_some_and(|vm| vm.power == Power::Off);
         // Its worker may have been launched in it, and is not launched twice in one VM.
@@ -243,12 +241,12 @@ impl Adoption<'_> {
         self.decide(if is_off { "goes on from its power-on" } else { "goes on" }, "goes-on");
         let launched = async {
             let earlier = if is_off {
-                nest.power_on(&vm.id, &new.worker).await?;
+                nest.machines.power_on(&work).await?;
                 Earlier::Nothing
             } else {
                 Earlier::Perhaps
             };
-            bring_up(nest, &new, &kit, &vm.id, self.annotation.address(), earlier).await
+            bring_up(nest, &new, &kit, &work, self.annotation.address(), earlier).await
         };
         match launched.await {
             Ok(launch) => {
@@ -275,17 +273,17 @@ impl Adoption<'_> {
     }
 
     /// The VM first: what might run in it must not meet another worker.
-    async fn fail(&self, new: &NewWorker, work: AtWork, why: &str, step: &'static str) {
+    async fn fail(&self, new: &NewWorker, work: Hold, why: &str, step: &'static str) {
         record(self.nest, new, Some(&self.vm.id), why, step);
-        put_down(self.nest, new, work, why).await;
+        put_down(self.nest, work, why).await;
         hand_back(self.nest, new, why).await;
     }
 
     /// An earlier process marked the VM and did not come to the rest: its power, and its job.
-    async fn finish_failure(&self, work: AtWork) {
+    async fn finish_failure(&self, work: Hold) {
         let nest = self.nest;
         if self.vm.power != Power::Off
-            && let Err(error) = nest.power_off(&self.vm.id, &self.vm.name).await
+            && let Err(error) = nest.machines.power_off(&work).await
         {
             tracing::warn!(vm = %self.vm.id, "a marked VM is not powered off: {}", Chain(&error));
             return;

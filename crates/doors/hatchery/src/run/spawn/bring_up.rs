@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roost_fleet::VmId;
+use roost_fleet::{Hold, MachineError, Pauses, VmId};
 use tokio::time::{sleep, timeout};
 
 use super::NewWorker;
 use super::job_side::waits_for_worker;
 use super::kit::Kit;
 use crate::door::phase;
-use crate::run::machine::{Launch, LaunchSeen, Pauses, StepError};
+use crate::run::machine::{Launch, LaunchSeen};
 use crate::run::nest::Nest;
 
 /// Whether an earlier process may have sent the launch already.
@@ -31,31 +31,31 @@ pub(super) async fn bring_up(
     nest: &Nest,
     new: &NewWorker,
     kit: &Kit,
-    vm: &VmId,
+    work: &Hold,
     expected: Option<IpAddr>,
     earlier: Earlier,
-) -> Result<Launch, StepError> {
+) -> Result<Launch, MachineError> {
     let (worker, credentials) = (&*new.worker, &kit.credentials);
-    nest.wait_ready(vm, worker, expected).await?;
+    nest.machines.wait_ready(work.vm(), expected).await?;
     if earlier == Earlier::Perhaps
-        && let Some(launch) = find_earlier(nest, worker, kit, vm).await?
+        && let Some(launch) = find_earlier(nest, worker, kit, work.vm()).await?
     {
         return Ok(launch);
     }
-    nest.probe(vm, worker, credentials).await?;
+    nest.probe(work, credentials).await?;
     if let Some(script) = &kit.pre_start {
-        nest.run_pre_start(vm, worker, credentials, script).await?;
+        nest.run_pre_start(work, worker, credentials, script).await?;
     }
     still_wanted(nest, new).await?;
-    nest.launch(vm, worker, credentials, &kit.launch).await
+    nest.launch(work, credentials, &kit.launch).await
 }
 
 /// A run may have been stopped while the VM booted. What CDS does not say soon holds nothing up: a worker whose job is gone ends by itself.
-async fn still_wanted(nest: &Nest, new: &NewWorker) -> Result<(), StepError> {
+async fn still_wanted(nest: &Nest, new: &NewWorker) -> Result<(), MachineError> {
     let asked = timeout(ASKING, waits_for_worker(nest, &new.job.id)).await;
     let Ok(Ok(Some(why))) = asked else { return Ok(()) };
-    let (step, machine) = (phase::LAUNCHING.into(), new.worker.to_string());
-    Err(StepError::Unwanted { step, machine, why })
+    let (phase, machine) = (phase::LAUNCHING, new.worker.to_string());
+    Err(MachineError::Unwanted { phase, machine, why })
 }
 
 /// Looks twice before it believes that nothing was launched: two launches are worse than a late one.
@@ -64,17 +64,16 @@ async fn find_earlier(
     worker: &str,
     kit: &Kit,
     vm: &VmId,
-) -> Result<Option<Launch>, StepError> {
+) -> Result<Option<Launch>, MachineError> {
     for look in 0..2 {
         if look > 0 {
             sleep(SHOWS_WITHIN).await;
         }
-        let mut pauses = Pauses::within(nest.deadlines.of(phase::PROBING));
+        let mut pauses = Pauses::within(nest.machines.longest(phase::PROBING));
         let seen = loop {
             match nest.look_for_launch(vm, &kit.credentials).await {
                 Ok(seen) => break seen,
                 Err(error) => {
-                    let error = StepError::guest(phase::PROBING, worker)(error);
                     if !error.may_pass() || !pauses.pause().await {
                         return Err(error);
                     }
@@ -85,8 +84,8 @@ async fn find_earlier(
             LaunchSeen::Absent => {}
             LaunchSeen::Running { pid } => return Ok(Some(Launch::Running { pid })),
             LaunchSeen::Ended(exit) => {
-                let (step, machine) = (phase::LAUNCHING.into(), worker.to_owned());
-                return Err(StepError::Exit { step, machine, code: exit.code });
+                let (phase, machine) = (phase::LAUNCHING, worker.to_owned());
+                return Err(MachineError::Exit { phase, machine, code: exit.code });
             }
         }
     }

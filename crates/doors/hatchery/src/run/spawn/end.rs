@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::JobId;
-use roost_fleet::{Check, Power, Vm, VmId};
+use roost_fleet::{Check, Pauses, Power, Vm, VmId};
 use roost_supervise::{Chain, Tasks};
 
 use crate::run::cleanup::give_back;
-use crate::run::machine::Pauses;
 use crate::run::nest::Nest;
 
 /// The VM is waited for as long as it lives.

@@ -4,16 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_fleet::{Decided, Draft, NextLook, VmId};
+use roost_fleet::{Decided, Draft, Hold, MachineError, NextLook, Pauses, VmId};
 use roost_supervise::{Chain, Tasks};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::job_side::give_back;
 use super::{NewWorker, tell};
 use crate::metrics::Counted;
 use crate::planted::{self, Bug};
-use crate::run::desk::AtWork;
-use crate::run::machine::{Pauses, StepError};
 use crate::run::nest::Nest;
 use crate::time::elapsed;
 
@@ -26,24 +24,24 @@ pub(super) async fn give_up(
     nest: &Arc<Nest>,
     tasks: &Tasks,
     new: &NewWorker,
-    left: Option<AtWork>,
-    error: &StepError,
+    left: Option<Hold>,
+    error: &MachineError,
 ) {
     let why = Chain(error).to_string();
-    if let StepError::Unwanted { .. } = error {
+    if let MachineError::Unwanted { .. } = error {
         // Nobody's failure: there is no job to give back, and nobody to tell.
         nest.desk().attempts.uncount(&new.job.id);
         let draft = Draft::new(new.subject(), Decided::Skipped, why.clone());
         nest.decide(left.iter().fold(draft, |draft, work| draft.vm(work.vm())), "unwanted");
         if let Some(work) = left {
-            put_down(nest, new, work, &why).await;
+            put_down(nest, work, &why).await;
         }
         return;
     }
-    record(nest, new, left.as_ref().map(AtWork::vm), &why, error.step().as_str());
+    record(nest, new, left.as_ref().map(Hold::vm), &why, error.phase().as_str());
     let vm = async {
         match left {
-            Some(work) => put_down(nest, new, work, &why).await,
+            Some(work) => put_down(nest, work, &why).await,
             None if error.outcome_unknown() => look_out(nest, tasks, new, &why),
             None => {}
         }
@@ -66,33 +64,21 @@ pub(super) fn record(
 }
 
 /// Marks the VM and powers it off. The clean-up deletes it.
-pub(super) async fn put_down(nest: &Nest, new: &NewWorker, work: AtWork, why: &str) {
+pub(super) async fn put_down(nest: &Nest, work: Hold, why: &str) {
     if planted::is(Bug::LeavesFailedWorkers) {
         return;
     }
-    let (vm, deadline) = (work.vm(), Instant::now() + BUDGET);
-    let mut pauses = Pauses::until(deadline);
+    let vm = work.vm();
     let reason = format!("the start of its worker failed: {why}");
     let put_down = async {
-        loop {
-            match nest.mark_claimed(vm, &reason).await {
-                Err(error) if error.may_pass() && pauses.pause().await => {}
-                Err(error) => {
-                    tracing::warn!(%vm, "a VM is not marked for deletion: {}", Chain(&error));
-                    break;
-                }
-                Ok(()) => break,
-            }
+        if let Err(error) = nest.mark_claimed(vm, &reason).await {
+            tracing::warn!(%vm, "a VM is not marked for deletion: {}", Chain(&error));
         }
-        loop {
-            match nest.power_off(vm, &new.worker).await {
-                Err(error) if error.may_pass() && pauses.pause().await => {}
-                Err(error) if !error.is_gone() => {
-                    tracing::warn!(%vm, "a VM is not powered off: {}", Chain(&error));
-                    break;
-                }
-                Err(_) | Ok(()) => break,
+        match nest.machines.power_off(&work).await {
+            Err(error) if !error.is_gone() => {
+                tracing::warn!(%vm, "a VM is not powered off: {}", Chain(&error));
             }
+            Err(_) | Ok(()) => {}
         }
     };
     if timeout(BUDGET, put_down).await.is_err() {
@@ -129,9 +115,9 @@ pub(super) async fn hand_back(nest: &Nest, new: &NewWorker, why: &str) {
 fn look_out(nest: &Arc<Nest>, tasks: &Tasks, new: &NewWorker, why: &str) {
     let (nest, new, why) = (Arc::clone(nest), new.clone(), why.to_owned());
     tasks.aside("lookout", async move {
-        if let Ok(work) = timeout(LOOKOUT, nest.sight(&new.worker)).await {
-            nest.quench(work.vm(), &new.worker).await;
-            put_down(&nest, &new, work, &why).await;
+        if let Ok(work) = timeout(LOOKOUT, nest.machines.sight(nest.owner(), &new.worker)).await {
+            nest.power_off_unwanted(&work).await;
+            put_down(&nest, work, &why).await;
         }
     });
 }

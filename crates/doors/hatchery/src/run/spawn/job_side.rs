@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use roost_cds::{CallError, ErrorKind, JobId, JobStatus, v1, v2};
+use roost_fleet::Pauses;
 use roost_supervise::Chain;
 
-use crate::run::machine::Pauses;
 use crate::run::nest::Nest;
 
 /// How long it is asked whether a job became ours when the answer was lost.

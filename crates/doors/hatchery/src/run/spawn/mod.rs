@@ -111,7 +111,7 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
             work
         }
         Err(Stillborn { error, left, is_untouched }) => {
-            if start == Start::Cold && !nest.is_of_link(&error) {
+            if start == Start::Cold && !nest.machines.is_of_link(&error) {
                 nest.desk().cold.failed(&template.name, new.begun, nest.now());
             }
             // A VM that was left behind, or may come yet, keeps what was promised to it.
@@ -126,7 +126,7 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
             return Outcome::Failed;
         }
     };
-    match bring_up(nest, &new, &kit, work.vm(), expected, Earlier::Nothing).await {
+    match bring_up(nest, &new, &kit, &work, expected, Earlier::Nothing).await {
         Ok(launch) => {
             record_start(nest, &new, work.vm(), start, &reservation);
             reservation.commit();

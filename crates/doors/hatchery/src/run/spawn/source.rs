@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use roost_fleet::{AddressGrant, Decided, Power, Reservation, Vm, VmId};
+use roost_fleet::{AddressGrant, Decided, Hold, MachineError, Power, Reservation, Vm, VmId};
 use roost_vim::VmError;
 use roost_vim::wire::types::VirtualDevice;
 
@@ -11,15 +11,13 @@ use super::NewWorker;
 use crate::annotation::Annotation;
 use crate::clone_spec::{Birth, Claim, ClaimError, Purpose};
 use crate::metrics::Start;
-use crate::run::desk::AtWork;
 use crate::run::holding::own_annotation;
-use crate::run::machine::StepError;
 use crate::run::nest::Nest;
 
 /// What a VM will be made of, seen to be fit for it.
 #[derive(Debug)]
 pub(super) enum Source {
-    Spare { work: AtWork, spare: Arc<Vm>, annotation: Box<Annotation>, devices: Vec<VirtualDevice> },
+    Spare { work: Hold, spare: Arc<Vm>, annotation: Box<Annotation>, devices: Vec<VirtualDevice> },
     Template(Arc<Vm>),
 }
 
@@ -35,7 +33,7 @@ pub(super) enum SourceError {
     #[error("claiming spare {vm}")]
     Claim { vm: VmId, source: ClaimError },
     #[error("cloning template {template}")]
-    Clone { template: String, source: StepError },
+    Clone { template: String, source: MachineError },
 }
 
 impl SourceError {
@@ -60,9 +58,9 @@ impl SourceError {
 /// A VM that was to be made.
 #[derive(Debug)]
 pub(super) struct Stillborn {
-    pub(super) error: StepError,
+    pub(super) error: MachineError,
     /// What was left behind, or may be.
-    pub(super) left: Option<AtWork>,
+    pub(super) left: Option<Hold>,
     /// Surely nothing was made, and the spare is as it was.
     pub(super) is_untouched: bool,
 }
@@ -127,7 +125,7 @@ impl Source {
         nest: &Nest,
         new: &NewWorker,
         reservation: &mut Reservation,
-    ) -> Result<AtWork, Stillborn> {
+    ) -> Result<Hold, Stillborn> {
         let (work, spare, annotation, devices) = match self {
             Self::Spare { work, spare, annotation, devices } => (work, spare, annotation, devices),
             Self::Template(template) => {
@@ -147,7 +145,7 @@ impl Source {
             let left = (!is_untouched).then_some(work);
             return Err(Stillborn { error, left, is_untouched });
         }
-        match nest.power_on(work.vm(), &new.worker).await {
+        match nest.machines.power_on(&work).await {
             Ok(()) => Ok(work),
             Err(error) => Err(Stillborn { error, left: Some(work), is_untouched: false }),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::CallError;
-use roost_fleet::{Check, PhaseError, Power, Vm};
+use roost_fleet::{Check, Hold, Pauses, PhaseError, Power, Vm};
 use roost_supervise::Tasks;
 use roost_vim::{Exit, GuestCredentials};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -15,8 +15,7 @@ use super::end::watch_end;
 use super::give_up::{hand_back, put_down, record};
 use super::job_side::{Standing, standing};
 use crate::door::phase;
-use crate::run::desk::AtWork;
-use crate::run::machine::{Launch, LaunchSeen, Pauses};
+use crate::run::machine::{Launch, LaunchSeen};
 use crate::run::nest::Nest;
 
 /// How often it is looked whether CDS knows the worker by now. Only a look at what was read for all workers.
@@ -35,7 +34,7 @@ const NO_END: Duration = Duration::from_hours(24 * 7);
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) new: NewWorker,
-    pub(super) work: AtWork,
+    pub(super) work: Hold,
     pub(super) credentials: GuestCredentials,
     pub(super) launch: Launch,
 }
@@ -154,7 +153,7 @@ async fn conclude(nest: &Nest, watched: Watched, end: End) {
         }
     };
     record(nest, &new, Some(work.vm()), &why, step);
-    put_down(nest, &new, work, &why).await;
+    put_down(nest, work, &why).await;
     hand_back(nest, &new, &why).await;
     nest.signals.plan.notify_one();
 }

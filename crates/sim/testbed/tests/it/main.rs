@@ -1,0 +1,3 @@
+//! The toy door at work, alone and beside another.
+
+mod toy;
