@@ -4,10 +4,10 @@ use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
 
 use crate::cli::Args;
-use crate::output::say;
+use crate::output::deliver;
 
-pub(crate) fn print(shell: Shell) {
-    say(&script(shell));
+pub(crate) fn print(shell: Shell) -> anyhow::Result<()> {
+    deliver(&script(shell))
 }
 
 fn script(shell: Shell) -> String {

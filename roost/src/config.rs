@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::path::Path;
 
 use anyhow::Context as _;
-use roost_hatchery::config::{self, Config, Loaded, SystemSurroundings};
+use roost_cds::HttpSettings;
+use roost_hatchery::config::{self, Config, Loaded, Surroundings as _, SystemSurroundings};
 use roost_supervise::Chain;
 
-use crate::output::say;
+use crate::output::{complain, deliver, say};
 use crate::serve::load_tls;
 
 /// Says every problem of a file, each led by the path to edit; fails if one of them would keep Roost from starting.
@@ -24,14 +25,16 @@ pub(crate) fn load(file: &Path) -> anyhow::Result<Config> {
 }
 
 fn read(file: &Path) -> anyhow::Result<Loaded> {
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text = SystemSurroundings
+        .read_file(file)
+        .with_context(|| format!("reading {}", file.display()))?;
     match Config::load(&text, &SystemSurroundings) {
         Ok(loaded) => {
             tell("warning", &loaded.warnings);
-            if let Err(error) = load_tls(&loaded.config.listen) {
-                tell("problem", &[Chain(&error)]);
-                anyhow::bail!("{}: {}", file.display(), count(1, "problem"));
+            let unusable = unusable_files(&loaded.config);
+            if !unusable.is_empty() {
+                tell("problem", &unusable);
+                anyhow::bail!("{}: {}", file.display(), count(unusable.len(), "problem"));
             }
             Ok(loaded)
         }
@@ -43,13 +46,32 @@ fn read(file: &Path) -> anyhow::Result<Loaded> {
     }
 }
 
-pub(crate) fn print_sample() {
-    say(&config::sample());
+/// Certificates that the file names and that no connection could be made with.
+fn unusable_files(config: &Config) -> Vec<String> {
+    let api = HttpSettings { insecure: config.api.insecure, ca_file: config.api.ca_file.clone() };
+    let trust = [
+        ("hatchery.vsphere.caFile", config.vcenter.trust.check()),
+        ("hatchery.vsphere.commonConfiguration.api.http.caFile", api.trust().check()),
+    ];
+    let mut problems: Vec<String> = Vec::new();
+    for (path, checked) in trust {
+        if let Err(error) = checked {
+            problems.push(format!("{path}: {}", Chain(&error)));
+        }
+    }
+    if let Err(error) = load_tls(&config.listen) {
+        problems.push(Chain(&error).to_string());
+    }
+    problems
+}
+
+pub(crate) fn print_sample() -> anyhow::Result<()> {
+    deliver(&config::sample())
 }
 
 fn tell(kind: &str, problems: &[impl Display]) {
     for problem in problems {
-        eprintln!("{kind}: {problem}");
+        complain(format_args!("{kind}: {problem}"));
     }
 }
 

@@ -25,6 +25,7 @@ use roost_hatchery::run::StartError;
 use roost_supervise::Chain;
 
 use crate::cli::{Args, Command, ConfigAction, Simulator};
+use crate::output::complain;
 
 /// A service manager must not try this again and again: the account would be locked. `deploy/systemd/roost.service` names it.
 const LOGIN_REFUSED: u8 = 77;
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("roost: {}", Chain(&*error));
+            complain(format_args!("roost: {}", Chain(&*error)));
             match error.downcast_ref() {
                 Some(StartError::LoginRefused { .. }) => ExitCode::from(LOGIN_REFUSED),
                 _ => ExitCode::FAILURE,
@@ -58,8 +59,8 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Ask(ask) => ask::run(ask).await?,
         Command::Tell(tell) => tell::run(tell).await?,
         Command::Top(top) => top::run(*top).await?,
-        Command::Completions { shell } => completions::print(shell),
-        Command::Config { action: ConfigAction::New } => config::print_sample(),
+        Command::Completions { shell } => completions::print(shell)?,
+        Command::Config { action: ConfigAction::New } => config::print_sample()?,
         Command::Demo(args) => return demo::run(args).await,
         Command::Doctor(args) => return doctor::run(args).await,
         Command::Man { dir } => man::write(dir.as_deref())?,

@@ -8,14 +8,14 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use crate::cli::Args;
-use crate::output::say;
+use crate::output::{deliver, say};
 
 /// The page of `roost` itself, or all pages as files below `dir`.
 pub(crate) fn write(dir: Option<&Path>) -> anyhow::Result<()> {
     let pages = pages()?;
     let Some(dir) = dir else {
         let roost = pages.iter().find(|page| page.file == "roost.1");
-        say(&roost.map(|page| page.text.clone()).unwrap_or_default());
+        deliver(&roost.map(|page| page.text.clone()).unwrap_or_default())?;
         return Ok(());
     };
     fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;

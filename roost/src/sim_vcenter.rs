@@ -27,11 +27,13 @@ pub(crate) async fn serve(args: SimVcenter) -> anyhow::Result<()> {
         .transpose()?;
     let vcenter = Vcenter::start(options.clone(), Arc::new(clock));
     let summary = Summary::of(&options, &vcenter);
+    let counted = vcenter.clone();
     let server = Server::bind(vcenter, listen, tls).await?;
     let interrupted = interruption()?;
     say(&summary.with(&server));
     server.run_until(interrupted).await;
-    say("Stopped.\n");
+    let table = counted.counters().table();
+    say(&format!("{table}Stopped.\n"));
     Ok(())
 }
 

@@ -58,6 +58,30 @@ fn a_file_that_is_not_there_or_no_toml_is_one_clear_line() {
     assert!(!passed && !said.contains("panicked"), "{said}");
 }
 
+#[test]
+fn a_certificate_that_cannot_be_used_is_a_problem_before_the_service_starts() {
+    let key = include_str!("../../crates/doors/cds/testdata/hatchery-pkcs1.pem");
+    let junk = file("junk.pem", b"no certificate\n");
+    let text = format!(
+        "[hatchery.vsphere]\nuser = \"u\"\nendpoint = \"vc\"\npassword = \"p\"\ndatacenterString = \"dc\"\n\
+         caFile = \"/no/such/ca.pem\"\n\
+         [hatchery.vsphere.commonConfiguration]\nname = \"h\"\nrsaPrivateKey = \"\"\"\n{key}\"\"\"\n\
+         [hatchery.vsphere.commonConfiguration.api]\ntokenV2 = \"t\"\n\
+         [hatchery.vsphere.commonConfiguration.api.http]\nurl = \"https://cds\"\ncaFile = {junk:?}\n"
+    );
+    let (passed, said) = check(&file("certificates.toml", text.as_bytes()));
+    assert!(!passed, "{said}");
+    for part in [
+        "vsphere.caFile: the CA file /no/such/ca.pem cannot be read",
+        "api.http.caFile: ",
+        "2 problems",
+    ] {
+        assert!(said.contains(part), "no {part} in\n{said}");
+    }
+    let (passed, said) = check(Path::new("/dev/null"));
+    assert!(!passed && said.contains("it is not a regular file"), "{said}");
+}
+
 /// The page is written by the same table that reads the file. To write it anew: `ROOST_WRITE_DOCS=1 cargo test -p roost --test config`.
 #[test]
 fn the_configuration_page_lists_every_key() {

@@ -1,6 +1,7 @@
 //! Roost end to end: `roost run` between `roost sim vcenter` and `roost sim cds`, over the wire.
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod stress;
 mod wire;
 
 use std::collections::BTreeSet;

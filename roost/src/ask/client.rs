@@ -5,6 +5,7 @@ use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use roost_cds::Secret;
+use roost_views::foreign::replaced;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -22,6 +23,11 @@ const SILENT_FOR: Duration = Duration::from_secs(40);
 
 /// The time by the service's clock.
 const NOW: HeaderName = HeaderName::from_static("roost-now");
+/// All jobs of a large service are a few megabytes.
+const LARGEST_ANSWER: usize = 64 << 20;
+/// A refusal is a sentence.
+const LARGEST_FAULT: usize = 64 << 10;
+const MOST_WORDS: usize = 500;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -38,6 +44,8 @@ pub(crate) enum AskError {
     Unreachable { url: Url, source: reqwest::Error },
     #[error("the service at {url} did not finish its answer")]
     CutShort { url: Url, source: reqwest::Error },
+    #[error("the answer of {url} is larger than {most} bytes")]
+    TooLarge { url: Url, most: usize },
     #[error("{url}: {words} (--token-file or ROOST_TOKEN)")]
     Denied { url: Url, words: String },
     #[error(
@@ -180,21 +188,37 @@ impl Client {
             return Err(self.fault(url, answer).await);
         }
         let now = answer.headers().get(&NOW).and_then(|now| now.to_str().ok()?.parse().ok());
-        let body = answer.bytes().await.map_err(|source| cut_short(&self.base, source))?;
+        let body = self.collect(answer, LARGEST_ANSWER).await?;
         let said = serde_json::from_slice(&body)
             .map_err(|_| AskError::Foreign { url: url.clone(), status })?;
         Ok(Told { said, now })
     }
 
+    /// The whole answer, if it is not larger than that.
+    async fn collect(&self, mut answer: Response, most: usize) -> Result<Vec<u8>, AskError> {
+        let mut body = Vec::new();
+        while let Some(piece) =
+            answer.chunk().await.map_err(|source| cut_short(&self.base, source))?
+        {
+            if body.len() + piece.len() > most {
+                return Err(AskError::TooLarge { url: self.base.clone(), most });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
     async fn fault(&self, url: &Url, answer: Response) -> AskError {
         let status = answer.status();
-        let body = match answer.bytes().await {
+        let body = match self.collect(answer, LARGEST_FAULT).await {
             Ok(body) => body,
-            Err(source) => return cut_short(&self.base, source),
+            Err(error) => return error,
         };
         let Ok(Fault { error: words }) = serde_json::from_slice(&body) else {
             return AskError::Foreign { url: url.clone(), status };
         };
+        // Whoever answers need not be the service: its words must not command the terminal.
+        let words: String = replaced(&words).chars().take(MOST_WORDS).collect();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 AskError::Denied { url: self.base.clone(), words }

@@ -23,6 +23,7 @@ use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Context as _;
 use roost_hatchery::config::SystemSurroundings;
+use roost_views::foreign::escaped_json;
 use roost_views::{
     DecisionQuery, DecisionView, PoolView, RequestDetail, RequestView, VmDetail, VmView,
 };
@@ -39,7 +40,7 @@ pub(crate) use self::words::{clean, memory, span};
 use self::args::{Asking, Decisions, Picking};
 use self::pick::table;
 use self::target::Target;
-use crate::output::say;
+use crate::output::deliver;
 
 /// In the place of a door's name: whichever knows the request.
 pub(crate) const ANY_DOOR: &str = "-";
@@ -52,9 +53,9 @@ pub(crate) async fn run(ask: Ask) -> anyhow::Result<()> {
     match answer(&ask, &client).await? {
         Answer::Json(json) => {
             let text = serde_json::to_string_pretty(&json).context("writing JSON")?;
-            say(&format!("{text}\n"));
+            deliver(&format!("{}\n", escaped_json(&text)))?;
         }
-        Answer::Page(page) => say(&words::page(&page.lines)),
+        Answer::Page(page) => deliver(&words::page(&page.lines))?,
     }
     Ok(())
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use roost_supervise::Chain;
+use roost_views::foreign::escaped_json;
 use tokio::time::sleep;
 
 use super::client::AskError;
 use super::words::page as in_lines;
 use super::{Answer, Page};
 use crate::interruption::interruption;
-use crate::output::say;
+use crate::output::{complain, say};
 
 /// Until Ctrl-C. Only the first answer must come: a service that is restarted while it is watched comes back.
 pub(super) async fn run(
@@ -38,7 +39,11 @@ pub(super) async fn run(
             Err(error) => {
                 // Once, however long it lasts; what was said before it stays on the screen.
                 if !is_lost {
-                    eprintln!("roost: {}; asking again every {}", Chain(&error), seconds(every));
+                    complain(format_args!(
+                        "roost: {}; asking again every {}",
+                        Chain(&error),
+                        seconds(every)
+                    ));
                 }
                 is_lost = true;
             }
@@ -59,7 +64,8 @@ pub(super) async fn run(
 fn show(answer: &Answer, every: Duration, is_first: bool) -> anyhow::Result<()> {
     match answer {
         Answer::Json(json) => {
-            say(&format!("{}\n", serde_json::to_string(json).context("writing JSON")?));
+            let text = serde_json::to_string(json).context("writing JSON")?;
+            say(&format!("{}\n", escaped_json(&text)));
         }
         Answer::Page(page) if stdout().is_terminal() => {
             let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0.into());

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use roost_clock::{Clock, SystemClock};
+use roost_views::foreign::escaped_json;
 use serde::Serialize;
 
 use self::cds::SignIn;
@@ -78,14 +79,13 @@ impl Telling {
     /// A server that hangs takes a while, and a person wants to know which.
     fn begin(&self, system: &str) {
         if self.shows_progress {
-            eprint!("asking the {system} ...");
-            let _ = stderr().flush();
+            let _ = write!(stderr(), "asking the {system} ...").and_then(|()| stderr().flush());
         }
     }
 
     fn tell(&mut self, section: Section) {
         if self.shows_progress {
-            eprint!("\r\x1b[K");
+            let _ = write!(stderr(), "\r\x1b[K");
         }
         if !self.json {
             say(&text::section(&section, self.style));
@@ -98,9 +98,8 @@ impl Telling {
         let ok = summary.fail == 0;
         if self.json {
             let report = Report { ok, summary, sections: &self.sections };
-            let mut text = serde_json::to_string_pretty(&report).context("writing JSON")?;
-            text.push('\n');
-            say(&text);
+            let text = serde_json::to_string_pretty(&report).context("writing JSON")?;
+            say(&format!("{}\n", escaped_json(&text)));
         } else {
             say(&text::summary(summary, self.style.paint));
         }

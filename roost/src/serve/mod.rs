@@ -12,13 +12,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SystemClock};
-use roost_console::{Console, Settings};
+use roost_console::{Console, Port, Settings, Starter};
 use roost_door::{Feed, FrontDoor, House};
 use roost_hatchery::config::{Config, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, OpenFleet, Wiring};
 use roost_hatchery::{Build, HatcheryDoor};
-use roost_supervise::ServiceManager;
+use roost_supervise::{ServiceManager, Tasks};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -33,39 +33,42 @@ const GRACE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     let config = Arc::new(config::load(file)?);
-    telemetry::init_service(config.log);
-    let mut stop = Stop::listen()?;
-    let tls = load_tls(&config.listen)?;
-    let listener = bind(&config).await?;
-    let address = listener.local_addr().context("the address that is listened on")?;
-
     let mut registry = Registry::default();
     let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-    let starting = start(&config, &metrics, observe_only);
+    let lost = metrics.own.clone();
+    let _logging = telemetry::init_service(config.log, move || lost.log_line_dropped());
+    let mut stop = Stop::listen()?;
+    let tls = load_tls(&config.listen)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let listener = bind(&config).await?;
+    let address = listener.local_addr().context("the address that is listened on")?;
+    let name = &config.identity.name;
+    let place = format!("{scheme}://{}/mon/status", reach(address));
+    say(&format!("hatchery {name} starts, {place}\n"));
+
+    let settings = Settings {
+        token: token(&config)?,
+        forwarded_header: config.listen.forwarded_header.clone(),
+        tls: tls.clone(),
+    };
+    let port = Port::new(listener, tls, starter(name));
+    let (tasks, end) = keep_open(&port, &metrics);
+    let starting = start(&config, &metrics, observe_only, &port);
     let hatchery = tokio::select! {
         biased;
         () = stop.asked() => return Ok(()),
         started = starting => started?,
     };
     let house = house(&hatchery, registry, metrics, observe_only);
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let place = format!("{scheme}://{}/mon/status", reach(address));
     let does = if observe_only { "observes and changes nothing" } else { "serves" };
-    say(&format!("hatchery {} {does}, {place}\n", hatchery.name()));
+    port.show(Console { house: Arc::clone(&house), settings });
+    say(&format!("hatchery {name} {does}, {place}\n"));
 
-    let (end, ended) = watch::channel(false);
-    let settings = Settings {
-        token: token(&config)?,
-        forwarded_header: config.listen.forwarded_header.clone(),
-        tls,
-    };
-    let console = Console { house: Arc::clone(&house), settings };
-    let page = tokio::spawn(console.serve(listener, closed(ended)));
     let (mut stopped, manager) = (hatchery.stopped(), ServiceManager::from_environment());
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
-        never = be_supervised(&manager, &hatchery, &house) => match never {},
+        never = be_supervised(&manager, &hatchery, &house, &tasks) => match never {},
         why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
     };
     tracing::info!("stopping: nothing new is begun");
@@ -88,10 +91,32 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     }
     end.send_replace(true);
     // A client that does not read must not hold us up.
-    let _ = tokio::time::timeout(Duration::from_secs(2), page).await;
+    let _ = tokio::time::timeout(Duration::from_secs(2), tasks.finished()).await;
     match why {
         None => Ok(()),
         Some(why) => Err(anyhow::anyhow!("{why}")),
+    }
+}
+
+/// Answers on the port until the sender says otherwise, whatever a request makes of it.
+fn keep_open(port: &Port, metrics: &Metrics) -> (Tasks, watch::Sender<bool>) {
+    let counted = metrics.own.clone();
+    let tasks = Tasks::new(move |what| counted.task_restarted(what));
+    let (end, ended) = watch::channel(false);
+    let port = port.clone();
+    tasks.supervise("console", move || {
+        let (port, ended) = (port.clone(), ended.clone());
+        async move { port.serve(closed(ended)).await }
+    });
+    (tasks, end)
+}
+
+fn starter(name: &str) -> Starter {
+    Starter {
+        service: name.to_owned(),
+        service_type: "hatchery".to_owned(),
+        hostname: hostname(),
+        clock: Arc::new(SystemClock),
     }
 }
 
@@ -122,14 +147,20 @@ fn house(
 }
 
 /// Tells the service manager when decisions are made, and from there on that they are. Does not end.
-async fn be_supervised(manager: &ServiceManager, hatchery: &Hatchery, house: &House) -> Infallible {
+async fn be_supervised(
+    manager: &ServiceManager,
+    hatchery: &Hatchery,
+    house: &House,
+    tasks: &Tasks,
+) -> Infallible {
     if house.observes_only {
         manager.ready("observes only");
     } else {
         hatchery.opened().await;
         manager.ready("open for jobs");
     }
-    manager.keep_alive(|| house.liveness().holds()).await;
+    let own_tasks_run = || tasks.health().iter().all(|task| task.is_running);
+    manager.keep_alive(|| own_tasks_run() && house.liveness().holds()).await;
     std::future::pending().await
 }
 
@@ -155,6 +186,7 @@ async fn start(
     config: &Arc<Config>,
     metrics: &Arc<Metrics>,
     observe_only: bool,
+    port: &Port,
 ) -> anyhow::Result<Hatchery> {
     let api = roost_cds::HttpSettings {
         insecure: config.api.insecure,
@@ -165,6 +197,7 @@ async fn start(
         roost_vim::HttpTransport::new(&config.vcenter.trust).context("the vCenter's TLS")?;
     let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(SystemSurroundings);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    port.waits_for("the vCenter to answer");
     let vcenter =
         OpenFleet::open(config, &surroundings, Arc::new(transport), &clock, metrics, Vec::new())
             .await?;
@@ -179,8 +212,11 @@ async fn start(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: hostname(),
     };
-    let started =
-        if observe_only { Hatchery::observe(wiring).await } else { Hatchery::start(wiring).await };
+    let started = if observe_only {
+        Hatchery::observe(wiring).await
+    } else {
+        Hatchery::start_telling(wiring, |what| port.waits_for(what)).await
+    };
     Ok(started?)
 }
 

@@ -7,6 +7,7 @@ mod drained;
 mod request;
 
 use anyhow::Context as _;
+use roost_views::foreign::escaped_json;
 
 pub(crate) use self::args::Tell;
 pub(crate) use self::request::tell;
@@ -19,7 +20,8 @@ pub(crate) async fn run(command: Tell) -> anyhow::Result<()> {
     let client = Client::find(&telling.reach)?;
     let done = tell(&client, &command.action(), telling.reason.as_deref()).await?;
     if telling.json {
-        say(&format!("{}\n", serde_json::to_string_pretty(&done).context("writing JSON")?));
+        let text = serde_json::to_string_pretty(&done).context("writing JSON")?;
+        say(&format!("{}\n", escaped_json(&text)));
     } else {
         say(&format!("{}\n", clean(&done.words)));
     }

@@ -1,6 +1,7 @@
 //! A hatchery to which everything has happened, so that every metric has a value.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
@@ -22,6 +23,8 @@ use roost_vim::{CallClass, CallRecord, Hooks as _, LoginOutcome, Outcome};
 pub(crate) struct Everything {
     registry: Registry,
     metrics: Metrics,
+    /// How often everything has happened.
+    times: AtomicUsize,
 }
 
 impl Everything {
@@ -30,7 +33,7 @@ impl Everything {
         let metrics = Metrics::register(&mut registry, "h1");
         metrics.replace(cycle());
         metrics.own.deletion_is_frozen(true);
-        let everything = Self { registry, metrics };
+        let everything = Self { registry, metrics, times: AtomicUsize::new(0) };
         everything.happens();
         everything
     }
@@ -38,6 +41,7 @@ impl Everything {
     /// Each event once more.
     pub(crate) fn happens(&self) {
         let Metrics { counters, own, http, .. } = &self.metrics;
+        own.deletion_backlog(50 + self.times.fetch_add(1, Ordering::Relaxed));
         for counted in Counted::ALL {
             counters.count(counted);
         }

@@ -34,7 +34,23 @@ impl Process {
     /// Starts it and waits until what it says contains `ready`. What it logs is added to `log`.
     pub(crate) fn start(mut command: Command, log: &Path, ready: &str) -> Self {
         let file = OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let mut child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
+        command.stderr(file);
+        Self::start_it(command, log, ready)
+    }
+
+    /// As [`Self::start`], with its log anywhere. A pipe is kept open and not read.
+    pub(crate) fn start_logging_to(mut command: Command, stderr: Stdio, ready: &str) -> Self {
+        command.stderr(stderr);
+        Self::start_it(command, Path::new(""), ready)
+    }
+
+    /// Whoever read its log reads no more.
+    pub(crate) fn close_log(&mut self) {
+        drop(self.child.stderr.take());
+    }
+
+    fn start_it(mut command: Command, log: &Path, ready: &str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {

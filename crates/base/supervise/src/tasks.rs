@@ -171,6 +171,11 @@ impl Tasks {
         left
     }
 
+    /// Waits until each loop has come to its own end; one that does not end by itself is waited for in vain.
+    pub async fn finished(&self) {
+        joined(&self.loops).await;
+    }
+
     /// Ends everything at its next wait.
     pub fn end(&self) {
         lock(&self.loops).abort_all();

@@ -145,7 +145,7 @@ pub fn budget(basis: Basis, words: &str, rules: &BasisRules, spent: u64) -> Budg
         basis: basis.as_str().to_owned(),
         words: words.to_owned(),
         grace_secs: rules.grace.as_secs(),
-        per_minute: rules.per_minute.into(),
+        per_minute: rules.per_minute.map_or(0, u64::from),
         spent,
         freezes: rules.beyond == Beyond::Freeze,
         share_percent: rules.share.map(|share| share.percent.into()),

@@ -1,5 +1,6 @@
 //! Sizes by name: which one a job gets, what it takes of the limits, what must stay free for smaller ones, and how a disk grows.
 
+use std::collections::HashMap;
 use std::fmt;
 
 /// What a VM takes of the resource limits.
@@ -97,12 +98,28 @@ pub struct UnknownFlavor {
     pub known: String,
 }
 
+impl Flavor {
+    /// As [`Flavors::reserve_beside`], with the smallest flavor of all.
+    pub(crate) fn reserve_for(&self, smallest: Option<Footprint>, count: u32) -> Footprint {
+        let Some(smallest) = smallest else { return Footprint::default() };
+        let (cpus, memory_mb) = (self.cpus.unwrap_or(0), self.memory_mb.unwrap_or(0));
+        Footprint {
+            cpus: if smallest.cpus < cpus { smallest.cpus.saturating_mul(count) } else { 0 },
+            memory_mb: if smallest.memory_mb < memory_mb {
+                smallest.memory_mb.saturating_mul(count.into())
+            } else {
+                0
+            },
+        }
+    }
+}
+
 impl Flavors {
     pub fn new(list: Vec<Flavor>, default: Option<String>) -> Result<Self, FlavorsError> {
+        let mut before: HashMap<String, &str> = HashMap::new();
         for (index, flavor) in list.iter().enumerate() {
-            let earlier = list[..index].iter().find(|other| same(&other.name, &flavor.name));
-            if let Some(first) = earlier {
-                return Err(FlavorsError::Twice { index, first: first.name.clone() });
+            if let Some(first) = before.insert(folded(&flavor.name), &flavor.name) {
+                return Err(FlavorsError::Twice { index, first: first.to_owned() });
             }
         }
         let flavors = Self { list, default: default.filter(|name| !name.is_empty()) };
@@ -161,16 +178,7 @@ impl Flavors {
     ///
     /// CPUs and memory are kept free each on their own, and only for a flavor that takes more of it: the smallest never waits for itself. Bites only with `maxCpus` or `maxMemoryMB`.
     pub fn reserve_beside(&self, flavor: &Flavor, count: u32) -> Footprint {
-        let Some(smallest) = self.smallest() else { return Footprint::default() };
-        let (cpus, memory_mb) = (flavor.cpus.unwrap_or(0), flavor.memory_mb.unwrap_or(0));
-        Footprint {
-            cpus: if smallest.cpus < cpus { smallest.cpus.saturating_mul(count) } else { 0 },
-            memory_mb: if smallest.memory_mb < memory_mb {
-                smallest.memory_mb.saturating_mul(count.into())
-            } else {
-                0
-            },
-        }
+        flavor.reserve_for(self.smallest(), count)
     }
 
     /// For messages.
@@ -182,6 +190,11 @@ impl Flavors {
         let names: Vec<&str> = names.map(String::as_str).collect();
         if names.is_empty() { "there are none".to_owned() } else { names.join(", ") }
     }
+}
+
+/// Names that are the same have the same of these.
+pub(crate) fn folded(name: &str) -> String {
+    name.to_lowercase()
 }
 
 /// Flavor names are compared without regard to case, as CDS does.

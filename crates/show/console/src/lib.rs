@@ -7,5 +7,5 @@ mod server;
 mod settings;
 
 pub use roost_tls::ServerTls;
-pub use server::Console;
+pub use server::{Console, Port, Starter};
 pub use settings::Settings;

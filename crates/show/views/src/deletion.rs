@@ -47,6 +47,7 @@ pub struct BudgetView {
     pub words: String,
     /// From the first sighting to the deletion.
     pub grace_secs: u64,
+    /// 0: no budget, as many as the server takes.
     pub per_minute: u64,
     /// Of it, in the last minute.
     pub spent: u64,

@@ -1,7 +1,6 @@
 //! Text that somebody else chose: names of VMs, requests and projects, and words that hold them.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// Whether it would command a terminal, turn the writing direction, or cannot be seen where it stands. The one list of such characters.
 pub fn is_unsafe(letter: char) -> bool {
@@ -37,13 +36,37 @@ pub fn replaced(text: &str) -> Cow<'_, str> {
 
 /// For pages: what is unsafe is spelled out.
 pub fn spelled(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    escape(text, is_unsafe, |letter| format!("\u{27e8}U+{:04X}\u{27e9}", u32::from(letter)))
+}
+
+/// For logs: what is unsafe is spelled as Rust spells it, tabs and line breaks too.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    escape(text, is_unsafe, |letter| letter.escape_unicode().to_string())
+}
+
+/// For text that is JSON already: what is unsafe in its strings is spelled as JSON spells it. Line breaks between its parts stay.
+pub fn escaped_json(text: &str) -> Cow<'_, str> {
+    let is_to_be_spelled = |letter| is_unsafe(letter) && letter != '\n';
+    escape(text, is_to_be_spelled, |letter| {
+        let mut units = [0; 2];
+        let units: Vec<String> =
+            letter.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+        units.concat()
+    })
+}
+
+fn escape(
+    text: &str,
+    is_to_be_spelled: impl Fn(char) -> bool,
+    spell: impl Fn(char) -> String,
+) -> Cow<'_, str> {
+    if !text.chars().any(&is_to_be_spelled) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
-        if is_unsafe(letter) {
-            let _ = write!(shown, "\u{27e8}U+{:04X}\u{27e9}", u32::from(letter));
+        if is_to_be_spelled(letter) {
+            shown.push_str(&spell(letter));
         } else {
             shown.push(letter);
         }
@@ -54,6 +77,15 @@ pub fn spelled(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_stays_json_and_says_the_same() {
+        let value = "a\u{85}b\u{202e}c\u{e0001}d\ne";
+        let text = serde_json::to_string_pretty(&[value]).unwrap();
+        let safe = escaped_json(&text);
+        assert!(safe.chars().all(|letter| letter == '\n' || !is_unsafe(letter)), "{safe}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&safe).unwrap(), [value]);
+    }
 
     #[test]
     fn terminal_and_page_know_the_same_characters() {

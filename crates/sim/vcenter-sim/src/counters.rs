@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::clients::{Clients, Tally};
+use crate::dispatch::Caller;
 use crate::door::Vcenter;
 use crate::world::World;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counters {
     calls: BTreeMap<String, u64>,
+    clients: Clients,
     faults: BTreeMap<String, u64>,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -23,6 +26,17 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn called(&mut self, method: &str) {
         add_one(&mut self.calls, method);
+    }
+
+    /// A call of this client, with so many bytes.
+    pub(crate) fn asked(&mut self, caller: &Caller, method: &str, bytes: usize) {
+        let tally = self.clients.tally(caller, method);
+        tally.calls += 1;
+        tally.bytes_in += bytes as u64;
+    }
+
+    pub(crate) fn answered(&mut self, caller: &Caller, method: &str, bytes: usize) {
+        self.clients.tally(caller, method).bytes_out += bytes as u64;
     }
 
     pub(crate) fn faulted(&mut self, class: &str) {
@@ -42,6 +56,8 @@ fn add_one(counts: &mut BTreeMap<String, u64>, name: &str) {
 pub struct CounterReport {
     /// By method; transfers count as `PUT /folder` and the like.
     pub calls: BTreeMap<String, u64>,
+    /// By client, as its user agent names it, and method.
+    pub clients: BTreeMap<String, BTreeMap<String, Tally>>,
     /// Faults that calls were answered with, by class.
     pub faults: BTreeMap<String, u64>,
     pub bytes_in: u64,
@@ -71,6 +87,7 @@ pub(crate) fn report(world: &World) -> CounterReport {
     let counters = world.counters.clone();
     CounterReport {
         calls: counters.calls,
+        clients: counters.clients.into_report(),
         faults: counters.faults,
         bytes_in: counters.bytes_in,
         bytes_out: counters.bytes_out,

@@ -67,19 +67,33 @@ impl Answer {
     }
 }
 
-/// Answers a call. `Err`: the connection is cut.
-pub(crate) async fn soap(handle: &Handle, caller: &Caller, body: &[u8]) -> io::Result<Outcome> {
-    let (request, this) = match parse(body) {
-        Ok(parsed) => parsed,
-        Err(failure) => {
-            handle.with(|world| world.counters.called("malformed"));
-            return Ok(Answer::Fault(failure).into());
-        }
-    };
-    let ruled = handle.with(|world| {
-        world.counters.called(request.method);
-        decide(world, &request, &this, body)
+/// Answers a call, and says what its method is. `Err`: the connection is cut.
+pub(crate) async fn soap(
+    handle: &Handle,
+    caller: &Caller,
+    body: &[u8],
+) -> io::Result<(Outcome, String)> {
+    let parsed = parse(body);
+    let method = parsed.as_ref().map_or("malformed", |(request, _)| request.method).to_owned();
+    handle.with(|world| {
+        world.counters.called(&method);
+        world.counters.asked(caller, &method, body.len());
     });
+    let outcome = match parsed {
+        Ok((request, this)) => answer(handle, caller, body, &request, &this).await?,
+        Err(failure) => Answer::Fault(failure).into(),
+    };
+    Ok((outcome, method))
+}
+
+async fn answer(
+    handle: &Handle,
+    caller: &Caller,
+    body: &[u8],
+    request: &Request<'_>,
+    this: &MoRef,
+) -> io::Result<Outcome> {
+    let ruled = handle.with(|world| decide(world, request, this, body));
     let mut read_as = Read::default();
     match &ruled {
         Some((_, Action::Fault(fault))) => {
@@ -96,7 +110,7 @@ pub(crate) async fn soap(handle: &Handle, caller: &Caller, body: &[u8]) -> io::R
         None => {}
     }
     let execution =
-        AssertUnwindSafe(execute(handle, caller, &request, &this, read_as)).catch_unwind();
+        AssertUnwindSafe(execute(handle, caller, request, this, read_as)).catch_unwind();
     let outcome = execution.await.unwrap_or_else(|_| {
         tracing::error!(method = request.method, "a simulated call panicked");
         handle.with(|world| world.counters.panics += 1);
@@ -296,11 +310,11 @@ mod tests {
         let (_, cookie) = handle.with(|world| open(world, &handle, newcomer));
         let caller = Caller { cookie: Some(cookie), ..Caller::default() };
         let outcome = soap(&handle, &caller, call("PanicForTest").as_bytes()).await.unwrap();
-        let Answer::Fault(failure) = outcome.answer else { panic!("it was answered") };
+        let Answer::Fault(failure) = outcome.0.answer else { panic!("it was answered") };
         assert_eq!(failure.fault.class, "SystemError");
         handle.run_guarded(|_, _| panic!("a timer with a defect"));
         assert_eq!(handle.with(|world| world.counters.panics), 2);
         let outcome = soap(&handle, &caller, call("CurrentTime").as_bytes()).await.unwrap();
-        assert!(matches!(outcome.answer, Answer::Reply(_)));
+        assert!(matches!(outcome.0.answer, Answer::Reply(_)));
     }
 }

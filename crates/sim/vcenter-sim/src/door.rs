@@ -106,7 +106,8 @@ impl Vcenter {
             // How services beside vim25 are told the session.
             caller.cookie = roost_vim_wire::session_of_request(&call);
         }
-        let Outcome { answer, new_cookie } = dispatch::soap(&self.handle, &caller, &call).await?;
+        let (outcome, method) = dispatch::soap(&self.handle, &caller, &call).await?;
+        let Outcome { answer, new_cookie } = outcome;
         let class = match &answer {
             dispatch::Answer::Fault(failure) => Some(failure.fault.class.clone()),
             _ => None,
@@ -115,6 +116,7 @@ impl Vcenter {
         self.handle.with(|world| {
             world.counters.bytes_in += call.len() as u64;
             world.counters.bytes_out += bytes.len() as u64;
+            world.counters.answered(&caller, &method, bytes.len());
             if let Some(class) = &class {
                 world.counters.faulted(class);
             }
@@ -227,6 +229,7 @@ impl Vcenter {
         let objects = vec![file.trim_start_matches('/').to_owned()];
         self.handle.with(|world| {
             world.counters.called(&method);
+            world.counters.asked(&caller(request), &method, 0);
             world.rules.for_call(&Facts { method: &method, objects }).map(|(_, action)| action)
         })
     }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod call;
+mod clients;
 mod collector;
 mod control;
 mod counters;
@@ -43,6 +44,7 @@ mod view;
 mod vm;
 mod world;
 
+pub use clients::Tally;
 pub use counters::CounterReport;
 pub use door::{Body, Vcenter, full_body};
 pub use fault_rules::{Action, FaultRules, Outage, Rule, RuleId, RuleReport, When};

@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Shorter than what servers and load balancers usually allow, so that we are the ones to close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(25);
 /// A queue of thousands of jobs has a few megabytes.
-const MAX_ANSWER_BYTES: usize = 256 << 20;
+const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// How to reach the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ async fn read(mut answer: reqwest::Response) -> io::Result<http::Response<Bytes>
     let mut body = BytesMut::new();
     while let Some(chunk) = answer.chunk().await.map_err(as_io)? {
         if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-            return Err(io::Error::other("the answer is larger than 256 MiB"));
+            return Err(io::Error::other("the answer is larger than 32 MiB"));
         }
         body.extend_from_slice(&chunk);
     }

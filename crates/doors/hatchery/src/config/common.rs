@@ -153,7 +153,7 @@ const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Common> {
     let identity = identity(reader, surroundings);
     let listen = listen(reader);
-    let console_token = reader.secret(&keys::HTTP_TOKEN, surroundings).map(|(source, _)| source);
+    let console_token = token(reader, &keys::HTTP_TOKEN, surroundings);
     let api = api(reader, surroundings);
     let cdn = Cdn {
         url: reader.filled(&keys::CDN_URL),
@@ -183,9 +183,35 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Opti
     })
 }
 
+/// A secret that goes into a header.
+fn token(reader: &Reader<'_>, key: &Key, surroundings: &dyn Surroundings) -> Option<SecretSource> {
+    let (source, token) = reader.secret(key, surroundings)?;
+    if http::HeaderValue::from_str(token.expose()).is_err() {
+        reader.problem(key, "holds characters that no HTTP header can carry, such as a line break");
+    }
+    Some(source)
+}
+
+/// An address of this machine, or a name of it. What is made of digits and dots only is meant as an address.
+fn address(reader: &Reader<'_>) -> Option<String> {
+    let address = reader.filled(&keys::HTTP_ADDR)?;
+    let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_address = bare.unwrap_or(&address).parse::<std::net::IpAddr>().is_ok();
+    let is_name = address.chars().any(char::is_alphabetic)
+        && address.split('.').all(|label| {
+            !label.is_empty()
+                && label.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+        });
+    if !is_address && !is_name {
+        let words = format!("must be an address or a name of this machine, is {address:?}");
+        reader.problem(&keys::HTTP_ADDR, words);
+    }
+    Some(address)
+}
+
 pub(super) fn listen(reader: &Reader<'_>) -> Listen {
     Listen {
-        address: reader.filled(&keys::HTTP_ADDR),
+        address: address(reader),
         port: port(reader, &keys::HTTP_PORT),
         forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
         tls: tls(reader),
@@ -246,8 +272,8 @@ fn api(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<CdsApi> {
     if insecure && ca_file.is_some() {
         reader.problem(&keys::API_CA_FILE, "has no use with insecure = true: remove one of them");
     }
-    let v1 = reader.secret(&keys::API_TOKEN, surroundings).map(|(source, _)| source);
-    let v2 = reader.secret(&keys::API_TOKEN_V2, surroundings).map(|(source, _)| source);
+    let v1 = token(reader, &keys::API_TOKEN, surroundings);
+    let v2 = token(reader, &keys::API_TOKEN_V2, surroundings);
     let named =
         [&keys::API_TOKEN, &keys::API_TOKEN_V2].iter().any(|key| reader.mentions_secret(key));
     if v1.is_none() && v2.is_none() && !named {

@@ -20,7 +20,8 @@ pub struct GuestUser {
 pub struct GuestModel {
     pub template: String,
     pub user: Option<GuestUser>,
-    pub pre_start_script: Option<String>,
+    /// It may hold a password.
+    pub pre_start_script: Option<Secret>,
 }
 
 /// An entry of `guestCredentials`, for a template, a V1 model, or both.
@@ -98,7 +99,7 @@ impl Guests {
     /// What runs in a guest of this template before its worker.
     pub fn pre_start_script(&self, template: &str) -> Option<&str> {
         let model = self.models.iter().find(|model| model.template == template)?;
-        model.pre_start_script.as_deref()
+        model.pre_start_script.as_ref().map(Secret::expose)
     }
 }
 
@@ -108,7 +109,7 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Gues
         let reader = &listed.reader;
         let template = reader.mandatory(&keys::MODEL_VMWARE);
         let user = user(reader, &keys::MODEL_USERNAME, &keys::MODEL_PASSWORD, surroundings);
-        let pre_start_script = reader.filled(&keys::MODEL_PRE_START);
+        let pre_start_script = reader.filled(&keys::MODEL_PRE_START).map(Secret::new);
         let Some(template) = template else { continue };
         if guests.models.iter().any(|model| model.template == template) {
             reader.warn(

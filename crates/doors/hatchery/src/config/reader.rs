@@ -94,10 +94,15 @@ impl<'a> Reader<'a> {
     pub(super) fn text(&self, key: &Key) -> String {
         let default = if let Shape::Text(text) = key.shape { text } else { "" };
         let Some(entry) = self.entry(key) else { return default.to_owned() };
-        as_text(&entry.value).unwrap_or_else(|| {
+        let Some(text) = as_text(&entry.value) else {
             self.wrong_type(key, &entry.value);
-            default.to_owned()
-        })
+            return default.to_owned();
+        };
+        // Neither a vCenter nor CDS takes them in a name, and logs and headers would carry them on.
+        if text.contains(char::is_control) && !key.path.ends_with("Script") {
+            self.problem(key, "must not hold control characters");
+        }
+        text
     }
 
     /// As [`Self::text`]; `None` when empty.

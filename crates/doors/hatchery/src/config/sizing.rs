@@ -119,12 +119,14 @@ pub(super) fn limits(reader: &Reader<'_>) -> Option<ResourceLimits> {
 pub(super) fn flavors(reader: &Reader<'_>, limits: Option<ResourceLimits>) -> Option<Flavors> {
     let listed = reader.tables(&keys::FLAVORS, "flavors[].");
     let names: Vec<Option<String>> = listed.iter().map(flavor_name).collect();
+    let mut before: HashMap<String, &String> = HashMap::new();
     for (index, name) in names.iter().enumerate() {
-        let same =
-            |other: &&String| name.as_ref().is_some_and(|name| crate::flavor::same(name, other));
-        if let Some(first) = names[..index].iter().flatten().find(same) {
-            let twice = FlavorsError::Twice { index, first: first.clone() };
+        let Some(name) = name else { continue };
+        if let Some(first) = before.get(&crate::flavor::folded(name)) {
+            let twice = FlavorsError::Twice { index, first: (*first).clone() };
             listed[index].reader.problem(&keys::FLAVOR_NAME, twice.to_string());
+        } else {
+            before.insert(crate::flavor::folded(name), name);
         }
     }
     let default = reader.filled(&keys::DEFAULT_FLAVOR);
@@ -142,8 +144,9 @@ pub(super) fn flavors(reader: &Reader<'_>, limits: Option<ResourceLimits>) -> Op
     let read: Vec<Option<Flavor>> =
         listed.iter().zip(names).map(|(entry, name)| flavor(&entry.reader, name)).collect();
     let flavors = Flavors::new(read.into_iter().collect::<Option<_>>()?, default).ok()?;
+    let smallest = flavors.smallest();
     for (entry, flavor) in listed.iter().zip(flavors.iter()) {
-        warn_of_size(&entry.reader, &flavors, flavor, limits.unwrap_or_default());
+        warn_of_size(&entry.reader, smallest, flavor, limits.unwrap_or_default());
     }
     Some(flavors)
 }
@@ -181,8 +184,13 @@ fn flavor(reader: &Reader<'_>, name: Option<String>) -> Option<Flavor> {
 }
 
 /// A flavor that can never be spawned is worth a word before the first job waits for it.
-fn warn_of_size(reader: &Reader<'_>, flavors: &Flavors, flavor: &Flavor, limits: ResourceLimits) {
-    let reserve = flavors.reserve_beside(flavor, limits.keep_smaller);
+fn warn_of_size(
+    reader: &Reader<'_>,
+    smallest: Option<Footprint>,
+    flavor: &Flavor,
+    limits: ResourceLimits,
+) {
+    let reserve = flavor.reserve_for(smallest, limits.keep_smaller);
     let Footprint { cpus, memory_mb } =
         flavor.footprint(Some(Footprint::default())).unwrap_or_default();
     let cpus = u64::from(cpus) + u64::from(reserve.cpus);

@@ -17,6 +17,9 @@ pub trait Surroundings: fmt::Debug {
     fn read_file(&self, path: &Path) -> io::Result<String>;
 }
 
+/// 50,000 flavors take a quarter of it.
+const MAX_FILE: u64 = 16 << 20;
+
 /// The machine's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemSurroundings;
@@ -26,7 +29,16 @@ impl Surroundings for SystemSurroundings {
         std::env::var(name).ok()
     }
 
+    /// Only a regular file, and none larger than [`MAX_FILE`]: a pipe would never end, and a device never say anything.
     fn read_file(&self, path: &Path) -> io::Result<String> {
+        // Before it is opened: to open a pipe is to wait for whoever writes.
+        let found = std::fs::metadata(path)?;
+        if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        if found.len() > MAX_FILE {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
+        }
         std::fs::read_to_string(path)
     }
 }

@@ -93,6 +93,8 @@ pub struct Lifetimes {
     pub finished_grace: Duration,
     /// Between two clean-ups.
     pub cleanup_interval: Duration,
+    /// VMs being deleted at the same time; at least 1.
+    pub deletions_at_once: usize,
 }
 
 /// `workerTTL` 0.
@@ -103,6 +105,9 @@ const REGISTRATION_MINUTES: u64 = 10;
 const FINISHED_SECONDS: u64 = 180;
 /// `killAwolServersInterval` 0: two minutes as the specification says, though CDS 0.57 says one.
 const CLEANUP_SECONDS: u64 = 120;
+
+/// `maxConcurrentDeletions` 0: a server deletes some eight VMs at a time; the rest would only wait there instead of here.
+const DELETIONS_AT_ONCE: usize = 16;
 
 pub(super) fn vcenter(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Option<Vcenter> {
     let user = reader.mandatory(&keys::USER);
@@ -173,6 +178,10 @@ pub(super) fn lifetimes(reader: &Reader<'_>) -> Option<Lifetimes> {
         registration: registration?,
         finished_grace: finished_grace?,
         cleanup_interval: cleanup_interval?,
+        deletions_at_once: match reader.amount(&keys::DELETIONS_AT_ONCE, u64::from(u16::MAX))? {
+            0 => DELETIONS_AT_ONCE,
+            some => usize::try_from(some).unwrap_or(DELETIONS_AT_ONCE),
+        },
     })
 }
 

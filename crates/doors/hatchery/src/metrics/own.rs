@@ -92,6 +92,8 @@ pub struct OwnMetrics {
     restarts: Family<OfTask, PlainCounter>,
     resyncs: PlainCounter,
     frozen: Gauge,
+    backlog: Gauge,
+    dropped_log_lines: PlainCounter,
 }
 
 impl OwnMetrics {
@@ -107,6 +109,8 @@ impl OwnMetrics {
             restarts: Family::default(),
             resyncs: PlainCounter::default(),
             frozen: Gauge::default(),
+            backlog: Gauge::default(),
+            dropped_log_lines: PlainCounter::default(),
         };
         let registry = registry.sub_registry_with_prefix("roost_hatchery");
         let help = "time that a phase of a VM took, if it was done";
@@ -127,6 +131,10 @@ impl OwnMetrics {
         registry.register("stream_resyncs_total", help, own.resyncs.clone());
         let help = "1 while deletion waits for a person";
         registry.register("deletion_frozen", help, own.frozen.clone());
+        let help = "VMs that are to go and are not gone yet";
+        registry.register("deletion_backlog", help, own.backlog.clone());
+        let help = "log lines that could not be written and were dropped";
+        registry.register("log_lines_dropped_total", help, own.dropped_log_lines.clone());
         own
     }
 
@@ -137,6 +145,14 @@ impl OwnMetrics {
     /// `reason` is that of a [`Refusal`](crate::refusal::Refusal) or the name of a gate.
     pub fn decided(&self, verdict: Decided, reason: &'static str) {
         self.decisions.get_or_create(&OfDecision { verdict: verdict.as_str(), reason }).inc();
+    }
+
+    pub fn deletion_backlog(&self, vms: usize) {
+        self.backlog.set(i64::try_from(vms).unwrap_or(i64::MAX));
+    }
+
+    pub fn log_line_dropped(&self) {
+        self.dropped_log_lines.inc();
     }
 
     pub fn deleted(&self, reason: &'static str) {

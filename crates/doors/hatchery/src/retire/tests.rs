@@ -7,6 +7,7 @@ const LIFETIMES: Lifetimes = Lifetimes {
     registration: Duration::from_mins(10),
     finished_grace: Duration::from_mins(3),
     cleanup_interval: Duration::from_mins(2),
+    deletions_at_once: 16,
 };
 
 fn at(minutes: i64) -> Timestamp {

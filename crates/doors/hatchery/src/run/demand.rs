@@ -252,7 +252,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
     if turns.is_empty() {
         return (orders, until(desk.jobs.next_time(now), now));
     }
-    if let Some(gate) = obstacle(nest, now) {
+    if let Some(gate) = obstacle(nest) {
         drop(guard);
         for candidate in turns {
             let draft = Draft::new(subject(&candidate.job.id), Decided::Deferred, gate.to_string())
@@ -338,12 +338,12 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
 }
 
 /// What holds for all jobs alike: a person has said that nothing is begun, or what is known is not whole or not recent.
-fn obstacle(nest: &Nest, now: Timestamp) -> Option<Gate> {
+fn obstacle(nest: &Nest) -> Option<Gate> {
     if let Some(held) = nest.steering.spawning() {
         return Some(Gate::plain("paused", false).noting(held.to_string()));
     }
     let views = |why: String| Some(Gate::plain("views", false).noting(why));
-    if let Err(why) = nest.workers.believed(now) {
+    if let Err(why) = nest.workers.believed() {
         return views(why);
     }
     let freshness = nest.mirror.freshness();

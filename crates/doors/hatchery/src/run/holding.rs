@@ -91,6 +91,7 @@ mod tests {
         registration: Duration::from_mins(10),
         finished_grace: Duration::from_mins(3),
         cleanup_interval: Duration::from_mins(2),
+        deletions_at_once: 16,
     };
 
     fn hold(name: &str, annotation: &str, power: Power, beside: &Beside) -> Holding {

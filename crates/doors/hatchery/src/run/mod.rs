@@ -131,15 +131,23 @@ enum Mode {
 impl Hatchery {
     /// Signs in, finds its place in the vCenter, and begins. It decides nothing before it has read everything once.
     pub async fn start(wiring: Wiring) -> Result<Self, StartError> {
+        Self::start_telling(wiring, |_| {}).await
+    }
+
+    /// As [`Hatchery::start`]; `waits_for` is told what it waits for at each step.
+    pub async fn start_telling(
+        wiring: Wiring,
+        waits_for: impl Fn(&str) + Send + Sync,
+    ) -> Result<Self, StartError> {
         let mode = Mode::Works;
-        Ok(Self { running: opening::start(wiring, mode).await?, mode })
+        Ok(Self { running: opening::start(wiring, mode, &waits_for).await?, mode })
     }
 
     /// Only looks: nothing is changed on the vCenter, and CDS is not spoken to. It shows its own VMs, pools, capacity, addresses and the link;
     /// jobs and what CDS knows of workers it cannot see, so that it decides nothing.
     pub async fn observe(wiring: Wiring) -> Result<Self, StartError> {
         let mode = Mode::ObservesOnly;
-        Ok(Self { running: opening::start(wiring, mode).await?, mode })
+        Ok(Self { running: opening::start(wiring, mode, &|_| {}).await?, mode })
     }
 
     pub fn name(&self) -> &str {

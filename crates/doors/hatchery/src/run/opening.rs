@@ -43,7 +43,11 @@ const UNHEARD: Duration = Duration::from_mins(15);
 /// Clones of an earlier process get ten minutes, and their VMs half a minute each to be seen.
 const OPEN_WITHIN: Duration = Duration::from_mins(30);
 
-pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartError> {
+pub(super) async fn start(
+    wiring: Wiring,
+    mode: Mode,
+    waits_for: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Running, StartError> {
     let Wiring { config, surroundings, vcenter, cds, clock, random, metrics, version, hostname } =
         wiring;
     let cds = Arc::new(CountedCalls { transport: cds, metrics: metrics.own.clone() });
@@ -55,11 +59,13 @@ pub(super) async fn start(wiring: Wiring, mode: Mode) -> Result<Running, StartEr
     .map_err(|source| StartError::Api { source })?;
     // A sign-in writes this file's address and key into the hatchery's record, for the one that may be at work under the same name.
     if mode == Mode::Works {
+        waits_for("CDS to take the sign-in");
         cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
     }
 
     let OpenFleet { fleet, calls } = vcenter;
     let observer = fleet.observer();
+    waits_for("the vCenter to show the places where VMs go");
     let (datacenter, site) = site::find(&observer, &config.vcenter.place)
         .await
         .map_err(|source| StartError::Site { source })?;

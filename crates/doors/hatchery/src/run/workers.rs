@@ -1,19 +1,20 @@
 //! The workers that CDS knows, as one whole reading of both lists or none.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_cds::{CallError, WorkerStatus, v1, v2};
 use roost_fleet::Freshness;
-use roost_supervise::Tasks;
+use roost_supervise::{ClockWatch, Tasks};
+use tokio::time::Instant;
 
 use super::desk::lock;
 use super::holding::Beside;
 use super::nest::Nest;
 use crate::door::{HATCHERY, PENDING, WORKERS};
 use crate::pool::{Listed, StartedVm, Views};
-use crate::time::elapsed;
 
 /// Decisions rest on a reading no older than this.
 pub(crate) const BELIEVED_FOR: Duration = Duration::from_secs(45);
@@ -31,6 +32,10 @@ pub(crate) struct WorkerLists {
     pub(crate) v2: Option<Vec<v2::Worker>>,
     /// When the first of them was asked for.
     pub(crate) as_of: Timestamp,
+    /// Which reading it was: a later one has a higher number, whatever the clock says.
+    reading: u64,
+    /// The same time as `as_of`, by a clock that nobody sets.
+    read_at: Option<Instant>,
 }
 
 impl WorkerLists {
@@ -78,6 +83,8 @@ pub(crate) struct Workers {
     latest: Mutex<Latest>,
     /// One reading at a time; whoever comes meanwhile takes its result.
     reading: tokio::sync::Mutex<()>,
+    /// How many have begun.
+    begun: AtomicU64,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -92,10 +99,12 @@ impl Workers {
     }
 
     /// The last whole reading if decisions may rest on it.
-    pub(crate) fn believed(&self, now: Timestamp) -> Result<Arc<WorkerLists>, String> {
+    pub(crate) fn believed(&self) -> Result<Arc<WorkerLists>, String> {
         let Latest { lists, trouble } = lock(&self.latest).clone();
         match lists {
-            Some(lists) if elapsed(lists.as_of, now) <= BELIEVED_FOR => Ok(lists),
+            Some(lists) if lists.read_at.is_some_and(|at| at.elapsed() <= BELIEVED_FOR) => {
+                Ok(lists)
+            }
             _ => Err(trouble.unwrap_or_else(|| "the workers were not read yet".to_owned())),
         }
     }
@@ -115,12 +124,14 @@ impl Workers {
 impl Nest {
     /// Reads both lists, unless a reading that began after this call was made by somebody else.
     pub(crate) async fn read_workers(&self) -> Result<Arc<WorkerLists>, CallError> {
-        let asked = self.clock.now();
+        // Counted, not timed: a clock that is set back would make every later reading an old one.
+        let asked = self.workers.begun.load(Ordering::SeqCst);
         let _one = self.workers.reading.lock().await;
-        if let Some(lists) = self.workers.latest().filter(|lists| lists.as_of > asked) {
+        if let Some(lists) = self.workers.latest().filter(|lists| lists.reading > asked) {
             return Ok(lists);
         }
-        let as_of = self.clock.now();
+        let reading = self.workers.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let (as_of, read_at) = (self.clock.now(), Some(Instant::now()));
         let read = async {
             let v1 = match self.cds.v1() {
                 Some(client) => Some(client.workers().await?),
@@ -130,7 +141,7 @@ impl Nest {
                 Some(client) => Some(client.workers().await?),
                 None => None,
             };
-            Ok::<_, CallError>(WorkerLists { v1, v2, as_of })
+            Ok::<_, CallError>(WorkerLists { v1, v2, as_of, reading, read_at })
         };
         match read.await {
             Ok(lists) => {
@@ -154,7 +165,13 @@ impl Nest {
 
     /// Reads the lists for ever: seldom at rest, often while workers are awaited.
     pub(super) async fn follow_workers(&self, tasks: &Tasks) {
+        let mut watch = ClockWatch::new(Arc::clone(&self.clock));
         loop {
+            if let Some(jump) = watch.jump() {
+                let way = if jump.is_negative() { "back" } else { "ahead" };
+                let secs = jump.abs().as_secs();
+                tracing::warn!(secs, "the clock of this machine jumped {way} by {secs} s");
+            }
             tasks.beat("worker-lists", self.patience() + AT_REST);
             let read = self.read_workers().await;
             if let Err(error) = &read {

@@ -72,7 +72,7 @@ impl Service {
         let metrics = Metrics::register(&mut self.registry, self.setup.name());
         let label = format!("{} {}", self.setup.name(), self.starts);
         let vcenter = VcenterDoor { vcenter: world.vcenter.clone(), fuse: Arc::clone(&self.fuse) };
-        let (config, clock) = (Arc::clone(&self.config), world.clock.clone());
+        let (config, clock) = (Arc::clone(&self.config), world.machine_clock.clone());
         let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(Nothing);
         let (metrics, name) = (Arc::new(metrics), self.setup.name().to_owned());
         let cds = Arc::new(CdsDoor { cds: world.cds.clone(), fuse: Arc::clone(&self.fuse) });

@@ -1,11 +1,13 @@
 //! What surrounds hatcheries: a vCenter with templates and strangers' VMs, a CDS API, guests, and one clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use roost_cds::v1::{Model, ModelPath, VirtualMachine};
 use roost_cds::{Secret, v2};
 use roost_cds_sim::CdsApi;
-use roost_clock::SimClock;
+use roost_clock::{Clock, SimClock};
 use roost_vcenter_sim::{
     Credentials, GuestProgram, Options, Power, TemplateOptions, Timings, Vcenter, VmGlance, VmView,
 };
@@ -62,11 +64,32 @@ impl Default for WorldOptions {
 pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) clock: Arc<SimClock>,
+    /// That of the machines that hatcheries run on.
+    pub(crate) machine_clock: Arc<SettableClock>,
     pub(crate) vcenter: Vcenter,
     pub(crate) cds: CdsApi,
     pub(crate) guests: Guests,
     /// As they were at the start.
     pub(crate) strangers: Vec<VmView>,
+}
+
+/// A clock that somebody sets.
+#[derive(Debug)]
+pub(crate) struct SettableClock {
+    clock: SimClock,
+    ahead: AtomicI64,
+}
+
+impl SettableClock {
+    pub(crate) fn set_back(&self, by: Duration) {
+        self.ahead.fetch_sub(i64::try_from(by.as_secs()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for SettableClock {
+    fn now(&self) -> jiff::Timestamp {
+        self.clock.now() + jiff::SignedDuration::from_secs(self.ahead.load(Ordering::SeqCst))
+    }
 }
 
 /// A VM as CDS's own hatchery left it.
@@ -111,7 +134,8 @@ impl World {
         let named = |vm: &VmGlance| vcenter.vm(&vm.name);
         let strangers =
             vcenter.glance().iter().filter(|vm| !vm.template).filter_map(named).collect();
-        Self { seed, clock, vcenter, cds, guests, strangers }
+        let machine_clock = Arc::new(SettableClock { clock: *clock, ahead: AtomicI64::new(0) });
+        Self { seed, clock, machine_clock, vcenter, cds, guests, strangers }
     }
 
     /// The VMs of one hatchery, templates aside.

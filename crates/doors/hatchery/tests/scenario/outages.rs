@@ -6,7 +6,7 @@ use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::{Action, GuestBehaviour, Outage, Power, Rule, When};
 use tokio::time::{Instant, sleep};
 
-use crate::lab::{DEBIAN, Lab, Note, Setup, mins, secs, wait_until};
+use crate::lab::{DEBIAN, Lab, Log, Note, Setup, mins, secs, wait_until};
 use roost_hatchery::door::HATCHERY;
 
 /// W9: CDS's hatchery logs in once, and after a restart of the vCenter every call fails until somebody restarts it as well.
@@ -277,4 +277,19 @@ async fn answers_that_are_lost_or_late_double_nothing() {
         lab.vcenter.faults().clear();
         lab.wait_until_clean(1).await;
     }
+}
+
+/// A clock that was set back froze the list of workers until it had caught up, silently.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_holds_up_nothing_and_is_said() {
+    let (log, _guard) = Log::capture();
+    let lab = Lab::new().await;
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    lab.machine_clock.set_back(mins(60));
+    let before = lab.cds.calls("GET /v2/worker");
+    sleep(mins(5)).await;
+    let read = lab.cds.calls("GET /v2/worker") - before;
+    assert!(read >= 10, "the workers were read {read} times in five minutes");
+    assert!(log.text().contains("jumped back by 3600 s"), "{}", log.text());
 }

@@ -93,9 +93,12 @@ impl<'a> GuardPanel<'a> {
     fn new(detail: &'a DeletionsDetail) -> Self {
         let budget = |view: &'a BudgetView| Budget {
             bar: Bar {
-                whole: view.per_minute,
+                whole: view.per_minute.max(view.spent).max(1),
                 parts: vec![("used", view.spent)],
-                label: format!("{} of {} in the last minute", view.spent, view.per_minute),
+                label: match view.per_minute {
+                    0 => format!("{} in the last minute", view.spent),
+                    budget => format!("{} of {budget} in the last minute", view.spent),
+                },
             },
             grace: secs(view.grace_secs, Style::Long),
             view,

@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::access::{self, Peer};
 use super::answer::Fault;
+use super::refusals::Refusals;
 use super::{actions, api, events, meter, metrics, pages, probes};
 use crate::Settings;
 
@@ -39,6 +40,7 @@ pub(super) struct App {
     /// Paths that doors answer by themselves.
     pub(super) own: Vec<Own>,
     pub(super) settings: Settings,
+    pub(super) refusals: Refusals,
     /// One permit for each stream of events.
     pub(super) listeners: Arc<Semaphore>,
     /// Changes once, when streams of events must end.
@@ -52,7 +54,7 @@ impl App {
         closing: watch::Receiver<bool>,
     ) -> Self {
         let listeners = Arc::new(Semaphore::new(MAX_LISTENERS));
-        Self { house, own: Vec::new(), settings, listeners, closing }
+        Self { house, own: Vec::new(), settings, refusals: Refusals::default(), listeners, closing }
     }
 }
 
@@ -174,15 +176,22 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
                     request.extensions_mut().insert(by);
                 }
             }
-            Err(denied) if wants_page(&request) => return pages::turned_away(denied),
-            Err(denied) => return denied.into_response(),
+            Err(denied) => {
+                if denied == access::Denied::WrongToken {
+                    app.refusals.wrong_token(peer.map(|peer| peer.ip));
+                }
+                if wants_page(&request) {
+                    return pages::turned_away(denied);
+                }
+                return denied.into_response();
+            }
         }
     }
     next.run(request).await
 }
 
 /// Whether a person in a browser asks for something to look at.
-fn wants_page(request: &Request) -> bool {
+pub(super) fn wants_page(request: &Request) -> bool {
     let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let path = request.uri().path();
     *request.method() == Method::GET
@@ -194,11 +203,16 @@ fn wants_page(request: &Request) -> bool {
 /// What is shown is of this moment, and is what its type says.
 async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
-    let mut answer = next.run(request).await;
-    let headers = answer.headers_mut();
+    let mut answer = safe(next.run(request).await);
     if is_api && let Ok(now) = HeaderValue::try_from(app.house.now().to_string()) {
-        headers.insert(NOW, now);
+        answer.headers_mut().insert(NOW, now);
     }
+    answer
+}
+
+/// Whatever is answered.
+pub(super) fn safe(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));

@@ -145,6 +145,15 @@ fn asset(content_type: &'static str, body: &str) -> Response {
 }
 
 /// For a person who may not look, with a way to show the token.
+/// For whoever looks while the service starts.
+pub(super) fn not_yet(why: &str) -> Response {
+    let page = stranger("Not yet", why, false);
+    page.map_or_else(
+        |error| broken(&error),
+        |html| text(StatusCode::SERVICE_UNAVAILABLE, HTML, html),
+    )
+}
+
 pub(super) fn turned_away(denied: Denied) -> Response {
     let takes_token = denied.status() == StatusCode::UNAUTHORIZED;
     let page = stranger("Not for everybody", denied.words(), takes_token);

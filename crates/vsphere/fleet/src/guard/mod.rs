@@ -121,8 +121,9 @@ impl Guard {
 
     /// What of the minute's budget is spent, and when some of it is free again.
     fn weigh_budget(&self, basis: Basis) -> (Gate, Option<Timestamp>) {
-        let budget = self.rules.of(basis).per_minute.into();
-        let gate = Gate::measured("budget", 1, self.spent(basis), Limit::At(budget));
+        let budget = self.rules.of(basis).per_minute;
+        let limit = budget.map_or(Limit::Unlimited, |budget| Limit::At(budget.into()));
+        let gate = Gate::measured("budget", 1, self.spent(basis), limit);
         let first = self.recent.iter().find(|(_, other)| *other == basis);
         (gate, first.map(|(at, _)| later(*at, MINUTE)))
     }
@@ -304,7 +305,7 @@ impl Guard {
         });
         let vms: BTreeSet<VmId> = wanted.map(|verdict| verdict.vm.clone()).collect();
         let wanted = self.spent(basis) + vms.len() as u64;
-        let by_minute = (rules.beyond == Beyond::Freeze).then_some(u64::from(rules.per_minute));
+        let by_minute = rules.per_minute.filter(|_| rules.beyond == Beyond::Freeze).map(u64::from);
         let by_share = rules.share.map(|share| share.of(own_vms));
         let allowed = by_minute.into_iter().chain(by_share).min()?;
         (!vms.is_empty() && wanted > allowed).then_some(Freeze {

@@ -55,7 +55,8 @@ pub struct GuardRules {
 pub struct BasisRules {
     /// From the first sighting to the deletion.
     pub grace: Duration,
-    pub per_minute: u32,
+    /// `None`: no budget. They are paced by how many whoever deletes begins at the same time.
+    pub per_minute: Option<u32>,
     pub beyond: Beyond,
     /// More than this share of all our VMs within a minute freezes deletion.
     pub share: Option<Share>,
@@ -96,27 +97,32 @@ impl GuardRules {
 }
 
 impl Default for GuardRules {
-    /// What a VM says itself is believed soon and only paced: many workers may well finish in one minute. What rests on clocks or
+    /// What a VM says itself is believed soon and only paced. What rests on clocks or
     /// on somebody's list waits longer and freezes early, because when that is wrong it is wrong for all VMs at once.
     fn default() -> Self {
-        let own_word =
-            BasisRules { grace: Duration::ZERO, per_minute: 60, beyond: Beyond::Wait, share: None };
+        let own_word = BasisRules {
+            grace: Duration::ZERO,
+            per_minute: Some(60),
+            beyond: Beyond::Wait,
+            share: None,
+        };
         Self {
             // The stream is heard from every minute; three lets one answer fail.
             max_age: Duration::from_mins(3),
             max_gap: Duration::from_mins(15),
             asked: own_word,
             marked: own_word,
-            finished: own_word,
+            // It stopped by itself: that is a fact, not an inference. Hundreds of short jobs may end together, and each holds an address.
+            finished: BasisRules { per_minute: None, ..own_word },
             expired: BasisRules {
                 grace: Duration::from_mins(1),
-                per_minute: 20,
+                per_minute: Some(20),
                 beyond: Beyond::Freeze,
                 share: Some(Share { percent: 30, at_least: 5 }),
             },
             absent: BasisRules {
                 grace: Duration::from_mins(2),
-                per_minute: 10,
+                per_minute: Some(10),
                 beyond: Beyond::Freeze,
                 share: Some(Share { percent: 20, at_least: 3 }),
             },

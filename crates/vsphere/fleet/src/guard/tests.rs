@@ -211,9 +211,18 @@ fn a_person_can_approve_what_was_frozen() {
 }
 
 #[test]
-fn what_vms_say_themselves_is_paced_not_frozen() {
+fn what_has_finished_by_itself_has_no_budget() {
     let mut watch = Watchman::new();
-    let finished = candidates(100, Basis::Finished);
+    let finished = candidates(500, Basis::Finished);
+    watch.look(&finished);
+    assert_eq!(watch.look(&finished), [Outcome::Delete; 500]);
+    assert!(watch.guard.frozen().is_none());
+}
+
+#[test]
+fn what_we_marked_is_paced_not_frozen() {
+    let mut watch = Watchman::new();
+    let finished = candidates(100, Basis::Marked);
     watch.look(&finished);
     let outcomes = watch.look(&finished);
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Outcome::Delete).count(), 60);
@@ -345,7 +354,7 @@ proptest! {
             }
             for basis in Basis::ALL {
                 let minute = spent.iter().filter(|(at, own)| *own == basis && now - at < 60).count();
-                prop_assert!(minute <= rules.of(basis).per_minute as usize);
+                prop_assert!(rules.of(basis).per_minute.is_none_or(|budget| minute <= budget as usize));
             }
         }
     }
@@ -354,7 +363,7 @@ proptest! {
 #[test]
 fn what_a_person_asked_for_needs_ownership_and_budget_and_no_second_look() {
     let rules = GuardRules {
-        asked: BasisRules { per_minute: 2, ..GuardRules::default().asked },
+        asked: BasisRules { per_minute: Some(2), ..GuardRules::default().asked },
         ..GuardRules::default()
     };
     let mut guard = Guard::new("hv1", rules);

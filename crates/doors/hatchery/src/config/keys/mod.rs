@@ -29,6 +29,7 @@ pub const ALL: &[&Key] = &[
     &v::WORKER_TTL,
     &v::WORKER_REGISTRATION_TTL,
     &v::KILL_AWOL_INTERVAL,
+    &v::DELETIONS_AT_ONCE,
     &v::FINISHED_GRACE,
     &v::PROVISIONING_INTERVAL,
     &v::PROVISIONING_POOL_SIZE,

@@ -83,6 +83,12 @@ pub(crate) const FINISHED_GRACE: Key = Key::integer(
     180,
     "Seconds before a powered-off worker that CDS does not know is deleted. 0: 180",
 );
+pub(crate) const DELETIONS_AT_ONCE: Key = Key::integer(
+    "maxConcurrentDeletions",
+    16,
+    "VMs being deleted at the same time. Workers that have finished are paced by this alone. 0: 16",
+)
+.roost();
 pub(crate) const PROVISIONING_INTERVAL: Key = Key::integer(
     "workerProvisioningInterval",
     120,
@@ -183,7 +189,9 @@ pub(crate) const MODEL_PRE_START: Key = Key::text(
     "models[].preStartScript",
     "",
     "Shell script that runs in the guest, to its end and with exit code 0, before the worker starts",
-);
+)
+// It may hold a password, and many lines.
+.json(Json::Hidden);
 
 pub(crate) const PROVISIONING: Key =
     Key::tables("workerProvisioning", Shape::Tables, "Spares to keep: VMs made ahead of their job");

@@ -231,3 +231,67 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn what_the_service_could_not_use_is_refused_before_it_starts() {
+    let common = "hatchery.vsphere.commonConfiguration";
+    for (vsphere, rest, wanted) in [
+        (
+            "folderString = \"a\\u001bb\"",
+            "",
+            "hatchery.vsphere.folderString: must not hold control characters".to_owned(),
+        ),
+        (
+            "",
+            "token = \"a\\nb\"",
+            format!(
+                "{common}.api.token: holds characters that no HTTP header can carry, such as a line break"
+            ),
+        ),
+        (
+            "",
+            "[hatchery.vsphere.commonConfiguration.http]\nport = 99999",
+            format!("{common}.http.port: must be from 0 to 65535, is 99999"),
+        ),
+        (
+            "",
+            "[hatchery.vsphere.commonConfiguration.http]\naddr = \"999.1.1.1\"",
+            format!(
+                "{common}.http.addr: must be an address or a name of this machine, is \"999.1.1.1\""
+            ),
+        ),
+        (
+            "",
+            "[hatchery.vsphere.commonConfiguration.http]\naddr = \"not an address\"",
+            format!(
+                "{common}.http.addr: must be an address or a name of this machine, is \"not an address\""
+            ),
+        ),
+    ] {
+        assert_eq!(problems(&file(vsphere, rest)), [wanted], "{vsphere}{rest}");
+    }
+    for addr in ["127.0.0.1", "::1", "[::1]", "0.0.0.0", "localhost", "ci-1.example.org"] {
+        let rest = format!("[hatchery.vsphere.commonConfiguration.http]\naddr = \"{addr}\"");
+        assert_eq!(config("", &rest).listen.address.as_deref(), Some(addr));
+    }
+}
+
+#[test]
+fn fifty_thousand_flavors_are_read_without_comparing_each_with_each() {
+    let flavors: String = (0..50_000)
+        .map(|number| {
+            format!("[[hatchery.vsphere.flavors]]\nname = \"f{number}\"\ncpus = 2\nmemoryMB = 4\n")
+        })
+        .collect::<Vec<_>>()
+        .concat();
+    let loaded = load(&file("", &flavors));
+    assert_eq!(loaded.config.flavors.iter().count(), 50_000);
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    for path in ["/dev/zero", "/"] {
+        let refused = SystemSurroundings.read_file(Path::new(path)).unwrap_err();
+        assert_eq!(refused.to_string(), "it is not a regular file", "{path}");
+    }
+}

@@ -68,6 +68,7 @@ extraValue = "hunter2-graylog"
     );
     let loaded = load(&text);
     let seen = format!("{loaded:?} {}", loaded.config.public_config());
+    assert!(!seen.contains("preStartScript"), "{seen}");
     assert!(!seen.contains("hunter2"), "{seen}");
     assert!(!seen.contains("PRIVATE KEY"), "{seen}");
 }

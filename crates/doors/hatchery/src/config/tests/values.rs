@@ -101,6 +101,7 @@ fn what_is_left_out_has_the_documented_default() {
             registration: Duration::from_mins(10),
             finished_grace: Duration::from_mins(3),
             cleanup_interval: Duration::from_mins(2),
+            deletions_at_once: 16,
         }
     );
     assert_eq!(

@@ -38,7 +38,7 @@ enum Word {
 /// Asks CDS about VMs whose workers never came, and gives up those that surely have none.
 pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
     let now = nest.now();
-    let Ok(lists) = nest.workers.believed(now) else { return };
+    let Ok(lists) = nest.workers.believed() else { return };
     let judged = fates(nest, &nest.mirror.snapshot(), now).into_iter();
     let absent = judged.filter(|fate| fate.reason().map(Reason::basis) == Some(Basis::Absent));
     let absent: Vec<Fate> = absent.take(AT_ONCE).collect();

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_fleet::{Basis, Candidate, Evidence, Freeze, Guard, Power, Resume, Verdict, VmId};
 use roost_supervise::Backoff;
+use tokio::sync::Notify;
 
 use crate::retire::{EventTimes, Reason};
 use crate::run::desk::lock;
@@ -22,6 +24,10 @@ const ABSENT_FOR: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Deletions {
     state: Mutex<State>,
+    /// Whether one that may go waits for another to be gone.
+    wants_room: AtomicBool,
+    /// Rings when there is room for one that waits.
+    room: Notify,
 }
 
 #[derive(Debug)]
@@ -59,7 +65,7 @@ impl Deletions {
             events: BTreeMap::new(),
             absent: BTreeMap::new(),
         };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), wants_room: AtomicBool::new(false), room: Notify::new() }
     }
 
     /// Why nothing is deleted until a person has looked.
@@ -82,6 +88,15 @@ impl Deletions {
             budgets: Basis::ALL.map(budget).to_vec(),
             candidates: seen.collect(),
         }
+    }
+
+    pub(super) fn wants_room(&self, wants: bool) {
+        self.wants_room.store(wants, Ordering::Relaxed);
+    }
+
+    /// Waits until one that waits for another to be gone can be begun.
+    pub(super) async fn has_room(&self) {
+        self.room.notified().await;
     }
 
     /// VMs that are being deleted at this moment, each with why.
@@ -173,5 +188,8 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         lock(&self.nest.deletions.state).under_way.remove(&self.vm);
+        if self.nest.deletions.wants_room.load(Ordering::Relaxed) {
+            self.nest.deletions.room.notify_one();
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Fate {
 
 /// The fate of each VM of ours, templates included, by what is known at this moment. Makes no call.
 pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fate> {
-    let lists = nest.workers.believed(now).ok();
+    let lists = nest.workers.believed().ok();
     let workers = lists.as_deref().map(WorkerLists::by_name);
     let going = nest.deletions.under_way();
     let desk = nest.desk();

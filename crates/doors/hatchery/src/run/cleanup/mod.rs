@@ -34,24 +34,29 @@ use crate::status::task;
 /// Looks at every tick, when a VM was marked, and when what was seen once can be seen again.
 pub(super) async fn keep_clean(nest: Arc<Nest>, tasks: Arc<Tasks>) {
     nest.opened().await;
+    let mut asks = true;
     loop {
         tasks.beat(task::CLEANUP, nest.patience());
         if planted::is(Bug::CleanupHangs) {
             return std::future::pending().await;
         }
-        // A list that could not be read is known as such, and refuses.
-        if let Err(error) = nest.read_workers().await {
-            tracing::warn!("the clean-up could not read the workers: {}", Chain(&error));
+        if asks {
+            // A list that could not be read is known as such, and refuses.
+            if let Err(error) = nest.read_workers().await {
+                tracing::warn!("the clean-up could not read the workers: {}", Chain(&error));
+            }
+            nest.learn_events(&tasks).await;
+            confirm::confirm_absent(&nest, &tasks).await;
         }
-        nest.learn_events(&tasks).await;
-        confirm::confirm_absent(&nest, &tasks).await;
         let again = pass::pass(&nest, &tasks);
         tasks.beat(task::CLEANUP, nest.patience() + again);
-        tokio::select! {
+        asks = tokio::select! {
             biased;
-            () = nest.signals.cleanup.notified() => {}
-            () = sleep(again) => {}
-        }
+            () = nest.signals.cleanup.notified() => true,
+            // What may go was decided already: the next one of a long row needs no new question to CDS.
+            () = nest.deletions.has_room() => false,
+            () = sleep(again) => true,
+        };
     }
 }
 

@@ -20,8 +20,6 @@ use crate::time::elapsed;
 
 /// What was seen once is looked at again after this long: time for both sides to say something newer.
 const SOON: Duration = Duration::from_secs(10);
-/// A server deletes some eight VMs at a time; the rest would only wait there instead of here.
-const AT_ONCE: usize = 16;
 
 /// Returns when to look again at the latest.
 pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
@@ -42,7 +40,10 @@ pub(super) fn pass(nest: &Arc<Nest>, tasks: &Tasks) -> Duration {
     let held = nest.steering.deleting();
     nest.metrics.own.deletion_is_frozen(held.is_some() || nest.deletions.frozen().is_some());
     let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
-    let mut room = AT_ONCE.saturating_sub(nest.deletions.under_way().len());
+    let at_once = nest.config.lifetimes.deletions_at_once;
+    let mut room = at_once.saturating_sub(nest.deletions.under_way().len());
+    nest.deletions.wants_room(false);
+    nest.metrics.own.deletion_backlog(leaving.len());
     for ((fate, _), verdict) in leaving.iter().zip(&verdicts) {
         let wait = if let Some(held) = held.as_ref().filter(|_| verdict.is_delete()) {
             note_held(nest, verdict, held);
@@ -106,7 +107,10 @@ fn begin(
     if let Some(until) = nest.deletions.left_alone(vm, now) {
         return Some(elapsed(now, until));
     }
-    let Some(left) = room.checked_sub(1) else { return Some(SOON) };
+    let Some(left) = room.checked_sub(1) else {
+        nest.deletions.wants_room(true);
+        return Some(SOON);
+    };
     let Some(at_work) = nest.at_work(vm) else { return Some(SOON) };
     at_work.leaving();
     *room = left;

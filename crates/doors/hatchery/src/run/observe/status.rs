@@ -131,7 +131,7 @@ impl Nest {
             words: doubt.unwrap_or(fine),
         };
         let vms = format!("{} VMs, {} ours", snapshot.len(), self.own_vms(&snapshot));
-        let (known, doubt) = match self.workers.believed(now) {
+        let (known, doubt) = match self.workers.believed() {
             Ok(lists) => (lists.len(), None),
             Err(why) => (0, Some(why)),
         };

@@ -60,7 +60,7 @@ impl Nest {
             Some(why) => Listed::Partial(why),
             None => Listed::Whole(started(snapshot, self.hatchery(), &self.desk())),
         };
-        match self.workers.believed(now) {
+        match self.workers.believed() {
             Ok(lists) => Pool::join(&lists.views(vms)),
             Err(why) => {
                 let lists = WorkerLists::default();
