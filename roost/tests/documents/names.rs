@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use crate::page::{pages, root};
 
 /// Code spans that are written like a key and are none: tasks, and a line of `roost status`.
-const NOT_KEYS: [&str; 3] = ["mainRoutine", "queuePolling", "vCenter"];
+const NOT_KEYS: [&str; 6] =
+    ["configManager", "layoutEx", "mainRoutine", "missingSet", "queuePolling", "vCenter"];
 
 /// Where vSphere's own paths begin, and fields of records.
 const OTHERS: [&str; 5] = ["guest", "config", "runtime", "summary", "docs"];
 
 /// What files end in.
-const FILES: [&str; 12] =
-    ["toml", "yml", "json", "md", "rs", "svg", "png", "service", "env", "conf", "pem", "xml"];
+const FILES: [&str; 13] = [
+    "toml", "yaml", "yml", "json", "md", "rs", "svg", "png", "service", "env", "conf", "pem", "xml",
+];
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()

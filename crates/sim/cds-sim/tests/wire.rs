@@ -253,7 +253,7 @@ async fn a_certificate_is_verified_unless_the_operator_says_otherwise() {
     std::fs::remove_file(&file).unwrap();
     let missing = HttpSettings { insecure: false, ca_file: Some(file) };
     let error = HttpTransport::new(&missing).unwrap_err();
-    assert!(error.to_string().starts_with("reading the certificates in "), "{error}");
+    assert!(error.to_string().starts_with("the CA file "), "{error}");
 }
 
 /// Runs itself again with a proxy in the environment, because a process must not change its own.

@@ -388,26 +388,3 @@ async fn a_vm_whose_v1_job_was_purged_goes_without_waiting_for_its_time_to_live(
         "it is not asked about for ever"
     );
 }
-
-/// 500 short jobs left 440 dead VMs that held addresses, because 60 a minute could go.
-#[tokio::test(start_paused = true)]
-async fn workers_that_finish_together_go_as_fast_as_the_vcenter_takes_them() {
-    let setup = Setup::new("hv1").dhcp().max_workers(150).set("killAwolServersInterval", 10);
-    let options =
-        WorldOptions { host_cores: Some(400), host_memory_gb: Some(4_000), ..Default::default() };
-    let lab = Lab::in_world(options, setup).await;
-    let jobs: Vec<_> =
-        (0..150).map(|_| lab.v2_job(V2Demand::new(DEBIAN).takes(mins(90)))).collect();
-    lab.wait_for_all(&jobs, JobStatus::Building).await;
-    let names = lab.own_names();
-    assert_eq!(names.len(), 150);
-    for name in &names {
-        lab.vcenter.set_power(name, Power::Off).unwrap();
-    }
-    let gone = || names.iter().filter(|name| lab.vm_named(name).is_none()).count();
-    wait_until("the first is gone", mins(5), || gone() > 0).await;
-    let began = Instant::now();
-    wait_until("all are gone", mins(5), || gone() == 150).await;
-    let took = began.elapsed();
-    assert!(took < secs(110), "a budget of 60 a minute takes two minutes; this took {took:?}");
-}

@@ -293,7 +293,7 @@ async fn a_guest_takes_the_address_of_its_metadata_and_a_drive_is_booted() {
     let task =
         client.call(methods::PowerOnVmTask { this: vm.moref.clone(), host: None }).await.unwrap();
     client.finish(&task).await.unwrap();
-    tokio::time::sleep(std::time::Duration::from_secs(120)).await;
+    tokio::time::sleep(std::time::Duration::from_mins(2)).await;
     let seen = lab.vcenter.vm("DC0_H0_VM0").unwrap();
     assert_eq!(seen.ip, Some("10.7.0.9".parse().unwrap()));
     assert_eq!(seen.host_name.as_deref(), Some("web-0"));
