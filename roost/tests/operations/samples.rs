@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use roost_cds_sim::demo_hatchery_key;
+use roost_tls::TlsIdentity;
 
 use crate::{assert_generated, file, read, roost};
 
@@ -25,6 +26,8 @@ fn every_sample_can_be_used_as_it_is() {
             let secret = secret.split('"').next().unwrap();
             let content = if secret.ends_with("key.pem") {
                 demo_hatchery_key().expose().to_owned()
+            } else if secret.ends_with("ca.pem") {
+                TlsIdentity::self_signed("ca", &["vcenter"]).unwrap().certificate_pem()
             } else {
                 "secret".to_owned()
             };

@@ -75,7 +75,7 @@ async fn a_tag_is_made_attached_found_and_detached() {
 async fn tags_need_a_session_of_their_own() {
     let rest = Rest { lab: Lab::default().await, session: Some("unknown".into()) };
     assert_eq!(rest.ask(Method::GET, "/rest/com/vmware/cis/tagging/tag", Value::Null).await.0, 401);
-    assert_eq!(rest.ask(Method::GET, "/rest/nowhere", Value::Null).await.0, 404);
+    assert_eq!(rest.ask(Method::GET, "/rest/nowhere", Value::Null).await.0, 401);
     let client = rest.lab.anonymous();
     assert_eq!(client.http("POST", "/rest/com/vmware/cis/session", "").await.unwrap().0, 401);
 }
