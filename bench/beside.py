@@ -87,10 +87,14 @@ def ask(base, place, method="GET", body=None):
     return json.loads(text) if text.strip() else None
 
 
-def traffic(vcenter):
-    """Calls and bytes of everybody; the long poll that is open counts when it is asked."""
-    found = ask(vcenter, "counters")
-    return sum(found["calls"].values()), found["bytes_in"] + found["bytes_out"]
+def traffic(vcenter, cds):
+    """Calls and bytes of everybody at the vCenter and at CDS; the long poll that is open counts when it is asked."""
+    found = []
+    for control in (vcenter, cds):
+        tallies = [tally for routes in ask(control, "counters")["clients"].values() for tally in routes.values()]
+        found.append(sum(tally["calls"] for tally in tallies))
+        found.append(sum(tally["bytes_in"] + tally["bytes_out"] for tally in tallies))
+    return found
 
 
 def measure(args, vms):
@@ -101,7 +105,7 @@ def measure(args, vms):
     try:
         control = re.search(r"Control endpoint: (\S+)", vcenter.said()).group(1)
         jobs = re.search(r"Control endpoint: (\S+)", cds.said()).group(1)
-        endpoint = re.search(r"https://[^@\s]*@?([\d.]+:\d+)/sdk", vcenter.said()).group(1)
+        endpoint = re.search(r" on https://([\d.]+:\d+)/sdk", vcenter.said()).group(1)
         printed = cds.said()
         printed = printed[printed.index("[hatchery.vsphere.commonConfiguration]"):printed.index("Control endpoint")]
         printed = printed.replace("port = 8086", 'addr = "127.0.0.1"\nport = 0')
@@ -114,14 +118,14 @@ def measure(args, vms):
         try:
             # Until the spares are there and nothing is going on any more.
             time.sleep(args.settle)
-            before, cpu = traffic(control), service.cpu_seconds()
+            before, cpu = traffic(control, jobs), service.cpu_seconds()
             time.sleep(args.rest)
-            after, cpu_after = traffic(control), service.cpu_seconds()
+            after, cpu_after = traffic(control, jobs), service.cpu_seconds()
             minutes = args.rest / 60
             rest = [(b - a) / minutes for a, b in zip(before, after)]
             rest_cpu = (cpu_after - cpu) / minutes
 
-            before, cpu = traffic(control), service.cpu_seconds()
+            before, cpu = traffic(control, jobs), service.cpu_seconds()
             began = time.monotonic()
             for _ in range(args.jobs):
                 ask(jobs, "jobs", "POST", {"protocol": "v2", "model": "DEMO/github/roost/models/debian12", "takes_ms": 200})
@@ -129,17 +133,13 @@ def measure(args, vms):
             while ask(jobs, "summary")["done"] < args.jobs and time.monotonic() - began < 900:
                 time.sleep(0.5)
             time.sleep(args.settle)
-            after, cpu_after = traffic(control), service.cpu_seconds()
+            after, cpu_after = traffic(control, jobs), service.cpu_seconds()
             each = [(b - a - r * (time.monotonic() - began) / 60) / args.jobs for a, b, r in zip(before, after, rest)]
-            waits = ""
-            if not args.run:
-                base = re.search(r"http://\S+/mon/status", service.said()).group(0).replace("/mon/status", "")
-                with urllib.request.urlopen(base + "/metrics", timeout=30) as answer:
-                    text = answer.read().decode()
-                total = sum(float(v) for v in re.findall(r"^roost_hatchery_job_wait_seconds_sum\{.*\} (\S+)$", text, re.M))
-                number = sum(float(v) for v in re.findall(r"^roost_hatchery_job_wait_seconds_count\{.*\} (\S+)$", text, re.M))
-                waits = f"{total / max(number, 1):.2f} s"
-            print(f"| {vms} | {rest[0]:.1f} | {rest[1] / 1000:.1f} kB | {rest_cpu * 1000:.0f} ms | {each[0]:.1f} | {each[1] / 1000:.1f} kB | {(cpu_after - cpu) / args.jobs * 1000:.0f} ms | {waits} | {service.resident_mb():.0f} MB |", flush=True)
+            waited = sorted(job["waited_ms"] or 0 for job in ask(jobs, "jobs"))
+            median, worst = waited[len(waited) // 2] / 1000, waited[-1] / 1000
+            print(f"| {vms:,} | {rest[0]:.1f}, {rest[1] / 1000:.1f} kB | {rest[2]:.1f}, {rest[3] / 1000:.1f} kB | {rest_cpu * 1000:.0f} ms "
+                  f"| {each[0]:.1f}, {each[1] / 1000:.1f} kB | {each[2]:.1f}, {each[3] / 1000:.1f} kB | {(cpu_after - cpu) / args.jobs * 1000:.0f} ms "
+                  f"| {median:.1f} s, {worst:.1f} s | {service.resident_mb():.0f} MB |", flush=True)
         finally:
             service.end()
     finally:
@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--rest", type=float, default=120, help="seconds at rest that are measured")
     parser.add_argument("--settle", type=float, default=30, help="seconds before and after")
     args = parser.parse_args()
-    print("| VMs | calls/min at rest | bytes/min at rest | CPU/min at rest | calls/job | bytes/job | CPU/job | queued to worker started | resident |")
+    print("| VMs | vCenter at rest, per minute | CDS at rest, per minute | CPU at rest, per minute | vCenter per job | CDS per job, its worker included | CPU per job | queued to taken by its worker, median and worst | resident |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for vms in args.vms.split(","):
         measure(args, int(vms))

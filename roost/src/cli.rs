@@ -1,37 +1,44 @@
-mod demo;
+mod agent_forge;
+mod crds;
 mod doctor;
-mod sim_cds;
-mod sim_kube;
+mod help;
+mod vm_operator;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use self::demo::{Demo, Speed};
-pub(crate) use self::doctor::Doctor;
-pub(crate) use self::sim_cds::SimCds;
-pub(crate) use self::sim_kube::SimKube;
-use crate::ask::Ask;
-use crate::tell::Tell;
-use crate::top::Top;
+pub(crate) use self::agent_forge::AgentForge;
+pub(crate) use self::crds::DoorWithKinds;
+pub(crate) use self::doctor::{Doctor, DoctorDoor};
+pub(crate) use self::help::command;
+pub(crate) use self::vm_operator::VmOperator;
+use roost_client::{Ask, Tell, Top};
+use roost_demo::Demo;
+use roost_sim_serve::Simulator;
 
 /// Turns demand into virtual machines.
 #[derive(Debug, Parser)]
 #[command(
     version,
     about,
+    // The hatchery's requests are jobs, and its operators look for them under that name.
+    mut_subcommand("requests", |requests| requests.visible_alias("jobs")),
     after_help = "Logs go to stderr; ROOST_LOG=debug (or a tracing filter) shows more of them."
 )]
 pub(crate) struct Args {
+    /// For commands that ask or tell a running service: which, by its name in the file of targets [env: ROOST_AT]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) at: Option<String>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Watch it work: an embedded vCenter and CDS, jobs arriving, workers hatching
+    /// Watch it work: an embedded vCenter and CDS, jobs arriving, workers starting
     ///
     /// Nothing to configure and nothing to reach: both servers are in this process, and their time is simulated. Shows what happens in the
     /// terminal and on a web page, ends by itself when all jobs are done, and says what came of it. In the terminal the keys of `roost top`
@@ -55,6 +62,22 @@ pub(crate) enum Command {
         #[arg(long)]
         observe_only: bool,
     },
+    /// Serve: turn waiting AgentMachines of HyperShift NodePools into vSphere VMs
+    ///
+    /// Takes the place of agent-forge-operator, with its flags. The API server is found as kubectl finds it: in the pod, or by KUBECONFIG. Pools are
+    /// VsphereAgentPool objects (see roost crds agent-forge), each with a Secret for its vCenter. Ctrl-C or SIGTERM stops it; VMs run on.
+    AgentForge(Box<AgentForge>),
+    /// Serve: turn VirtualMachine objects into vSphere VMs
+    ///
+    /// Takes the place of VMware's VM Operator controller, with the variables of its manager. The API server is found as kubectl finds it: in the pod, or by
+    /// KUBECONFIG. How the vCenter is reached, and where VMs go, stands in the ConfigMap vsphere.provider.config.vmoperator.vmware.com of
+    /// POD_NAMESPACE. Ctrl-C or SIGTERM stops it; VMs run on.
+    VmOperator(VmOperator),
+    /// Serve: be a node whose pods are microVMs
+    ///
+    /// The drop-in for vk-cocoon: the same environment variables (VK_NODE_NAME, VK_COCOON_BIN, EPOCH_URL and the others), annotations and
+    /// metrics. Ctrl-C or SIGTERM stops it; VMs go on running, and the next start takes them up again.
+    Kubelet,
     /// List every problem of a configuration file at once
     ///
     /// The file is that of the CDS hatchery for vSphere; all that stands below [hatchery.vsphere] is checked, and secrets that
@@ -79,15 +102,30 @@ pub(crate) enum Command {
     Ask(Ask),
     /// Watch a running service in the terminal, and steer it
     ///
-    /// Queue, workers by phase, pools, capacity, jobs, VMs and decisions, as they change. Arrows and Tab move, Enter opens a job or a VM
+    /// Queue, workers by phase, pools, capacity, requests, VMs and decisions, as they change. Arrows and Tab move, Enter opens a request or a VM
     /// with its explanation, / filters, ? lists all keys. Actions need the service's token and are asked for twice.
     Top(Box<Top>),
     #[command(flatten)]
     Tell(Tell),
+    /// Print the custom resource definitions of front doors
+    ///
+    /// As YAML documents, for: roost crds | kubectl apply --server-side -f -
+    /// Server-side, because the largest are too large for the annotation that kubectl would write otherwise.
+    Crds {
+        /// Only those of these doors
+        #[arg(value_name = "DOOR")]
+        doors: Vec<DoorWithKinds>,
+    },
     /// Serve an embedded stand-in for a server that you do not have
     Sim {
         #[command(subcommand)]
         simulator: Simulator,
+    },
+    /// Print the version and how it was built
+    Version {
+        /// text for people, json for programs
+        #[arg(short, long, default_value = "text", value_parser = ["text", "json"], value_name = "FORMAT")]
+        output: String,
     },
     /// Print the completion script of a shell
     ///
@@ -110,161 +148,12 @@ pub(crate) enum ConfigAction {
     New,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Simulator {
-    /// Serve an embedded vCenter until Ctrl-C
-    ///
-    /// It speaks the vim25 API that govc, pyVmomi and Roost itself use. Tasks take time, guests boot, get an address and run
-    /// programs, files can be uploaded. All chance comes from the seed.
-    Vcenter(Box<SimVcenter>),
-    /// Serve an embedded CDS API until Ctrl-C
-    ///
-    /// It speaks what a CDS hatchery and its workers use, V1 and V2, by HTTP and websocket. Jobs can arrive by themselves;
-    /// guests download a worker that does them. All chance comes from the seed. What a hatchery needs to sign in is printed.
-    Cds(Box<SimCds>),
-    /// Serve an embedded Kubernetes API server until Ctrl-C
-    ///
-    /// It speaks the API that kubectl and controllers use: built-in kinds, custom resource definitions with their schemas and
-    /// rules, watches, server-side apply, webhooks. Nothing runs in it. All chance comes from the seed.
-    Kube(Box<SimKube>),
-    /// Be the worker that a guest downloaded from the embedded CDS API
-    #[command(hide = true)]
-    Worker {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-}
-
-#[derive(Debug, Parser)]
-pub(crate) struct SimVcenter {
-    /// Address and port to listen on; port 0 picks a free one
-    #[arg(long, default_value = "127.0.0.1:8989", value_name = "ADDR:PORT")]
-    pub(crate) listen: SocketAddr,
-
-    /// Serve HTTPS with a certificate made at start; its SHA-256 thumbprint is printed
-    #[arg(long)]
-    pub(crate) tls: bool,
-
-    /// Be a standalone ESXi host instead of a vCenter
-    #[arg(long)]
-    pub(crate) esx: bool,
-
-    /// Accept only this login; without it any user and password that are not empty will do
-    #[arg(long, value_name = "USER:PASSWORD", env = "ROOST_SIM_LOGIN", hide_env_values = true)]
-    pub(crate) login: Option<String>,
-
-    /// Datacenters
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) datacenters: usize,
-
-    /// Clusters per datacenter
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) clusters: usize,
-
-    /// Hosts per cluster
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    pub(crate) hosts: usize,
-
-    /// Hosts outside of any cluster, per datacenter
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) standalone_hosts: usize,
-
-    /// Resource pools per cluster, beside its root pool
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) pools: usize,
-
-    /// VMs per cluster and per standalone host
-    #[arg(long, default_value_t = 2, value_name = "N")]
-    pub(crate) vms: usize,
-
-    /// Leave those VMs powered off
-    #[arg(long)]
-    pub(crate) powered_off: bool,
-
-    /// Templates to clone from, by name
-    #[arg(
-        long,
-        default_value = "debian12,ubuntu24",
-        value_delimiter = ',',
-        value_name = "NAME,.."
-    )]
-    pub(crate) templates: Vec<String>,
-
-    /// Templates without VMware Tools, by name, beside the others
-    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
-    pub(crate) templates_without_tools: Vec<String>,
-
-    /// Datastores per datacenter
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) datastores: usize,
-
-    /// Keep the content of datastore files below this folder instead of in memory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) datastore_dir: Option<PathBuf>,
-
-    /// Empty datastore clusters per datacenter
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) pods: usize,
-
-    /// So many of the last datacenters, and what is in them, sit in folders
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) folders: usize,
-
-    /// Distributed port groups per datacenter
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) portgroups: usize,
-
-    /// What a program started in a guest is
-    #[arg(long, value_enum, default_value_t = Guests::Scripted)]
-    pub(crate) guests: Guests,
-
-    /// Let programs in guests that execute have all rights of root, should this be root: without it they see a machine that they cannot change
-    #[arg(long)]
-    pub(crate) unconfined_guests: bool,
-
-    /// How long clones, boots and other tasks take
-    #[arg(long, value_enum, default_value_t = Pace::Quick)]
-    pub(crate) pace: Pace,
-
-    /// Where all chance comes from: the same seed and the same calls are the same run [default: a new one, printed]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-
-    /// Seconds by which its clock is ahead of this machine's; negative for behind
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true, value_name = "SECS")]
-    pub(crate) clock_skew: i64,
-
-    /// Serve the fault and control endpoint below /roost/control/; whoever reaches the port can use it
-    #[arg(long)]
-    pub(crate) control: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Guests {
-    /// A few built-in programs (echo, env, sleep, true, false, shutdown) that touch nothing
-    Scripted,
-    /// A real child process on this machine, with this user's rights and the given environment
-    Exec,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pace {
-    /// As a real vCenter: seconds to minutes
-    Real,
-    /// Every phase is there and takes a fraction of a second
-    Quick,
-    /// Everything at once
-    Instant,
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Args::command().debug_assert();
+        command().debug_assert();
     }
 }

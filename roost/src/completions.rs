@@ -4,7 +4,7 @@ use clap::CommandFactory as _;
 use clap_complete::{Shell, generate};
 
 use crate::cli::Args;
-use crate::output::deliver;
+use roost_client::deliver;
 
 pub(crate) fn print(shell: Shell) -> anyhow::Result<()> {
     deliver(&script(shell))

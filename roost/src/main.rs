@@ -1,43 +1,56 @@
 //! `roost`: command line, configuration, wiring; no decisions.
 
-mod ask;
+mod agent_forge;
 mod cli;
 mod completions;
 mod config;
-mod demo;
+mod crds;
 mod doctor;
-mod interruption;
+mod fleets;
+mod here;
+mod kubectl;
+mod kubelet;
 mod man;
-mod output;
+mod manager;
 mod serve;
-mod sim_cds;
-mod sim_kube;
-mod sim_vcenter;
 mod telemetry;
-mod tell;
-mod terminal;
-mod top;
+mod version;
+mod vm_operator;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
+use roost_client::complain;
 use roost_hatchery::run::StartError;
 use roost_supervise::Chain;
 
-use crate::cli::{Args, Command, ConfigAction, Simulator};
-use crate::output::complain;
+use crate::cli::{Args, Command, ConfigAction};
+use crate::here::Here;
 
 /// A service manager must not try this again and again: the account would be locked. `deploy/systemd/roost.service` names it.
 const LOGIN_REFUSED: u8 = 77;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
     // Before anything else can ask for TLS: one crypto provider for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    if kubectl::is_meant() {
+        return match kubectl::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(format_args!("kubectl roost: {}", Chain(&*error)));
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let matches = cli::command().get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // A service logs as its file says, a demo by where it is shown. What the doctor finds is its report.
     match args.command {
-        Command::Run { .. } | Command::Demo(_) | Command::Top(_) => {}
+        Command::Run { .. } | Command::Kubelet => {}
+        Command::Demo(ref demo) => telemetry::init_demo(demo.has_terminal()),
+        Command::Top(ref top) => telemetry::init_demo(top.is_live()),
         Command::Doctor(_) => telemetry::init_silent(),
+        Command::AgentForge(_) | Command::VmOperator(_) => telemetry::init_at_info(),
         _ => telemetry::init(),
     }
     match run(args) {
@@ -54,23 +67,24 @@ fn main() -> ExitCode {
 
 #[tokio::main]
 async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let here = Here { at: args.at };
     match args.command {
+        Command::AgentForge(options) => agent_forge::run(*options).await?,
+        Command::VmOperator(options) => Box::pin(vm_operator::run(options)).await?,
         Command::Check { config } => config::check(&config)?,
-        Command::Ask(ask) => ask::run(ask).await?,
-        Command::Tell(tell) => tell::run(tell).await?,
-        Command::Top(top) => top::run(*top).await?,
+        Command::Ask(ask) => roost_client::ask(ask, &here).await?,
+        Command::Tell(tell) => roost_client::tell(tell, &here).await?,
+        Command::Top(top) => roost_client::top(*top, &here).await?,
+        Command::Version { output } => version::print(&output)?,
         Command::Completions { shell } => completions::print(shell)?,
         Command::Config { action: ConfigAction::New } => config::print_sample()?,
-        Command::Demo(args) => return demo::run(args).await,
-        Command::Doctor(args) => return doctor::run(args).await,
+        Command::Crds { doors } => crds::print(&doors)?,
+        Command::Demo(args) => return roost_demo::run(args).await,
+        Command::Doctor(args) => return Ok(doctor::run(args).await),
+        Command::Kubelet => Box::pin(kubelet::run()).await?,
         Command::Man { dir } => man::write(dir.as_deref())?,
         Command::Run { config, observe_only } => serve::run(&config, observe_only).await?,
-        Command::Sim { simulator: Simulator::Vcenter(options) } => {
-            sim_vcenter::serve(*options).await?;
-        }
-        Command::Sim { simulator: Simulator::Cds(options) } => sim_cds::serve(*options).await?,
-        Command::Sim { simulator: Simulator::Kube(options) } => sim_kube::serve(*options).await?,
-        Command::Sim { simulator: Simulator::Worker { .. } } => return sim_cds::run_worker().await,
+        Command::Sim { simulator } => return roost_sim_serve::serve(simulator).await,
     }
     Ok(ExitCode::SUCCESS)
 }

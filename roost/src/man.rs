@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_mangen::Man;
 
-use crate::cli::Args;
-use crate::output::{deliver, say};
+use crate::cli;
+use roost_client::{deliver, say};
 
 /// The page of `roost` itself, or all pages as files below `dir`.
 pub(crate) fn write(dir: Option<&Path>) -> anyhow::Result<()> {
@@ -34,7 +34,7 @@ struct Page {
 }
 
 fn pages() -> anyhow::Result<Vec<Page>> {
-    let mut roost = Args::command().disable_help_subcommand(true);
+    let mut roost = cli::command().disable_help_subcommand(true);
     roost.build();
     let mut pages = Vec::new();
     render(&roost, &mut pages)?;
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn every_command_has_a_page_that_says_what_it_does() {
         let pages = pages().unwrap();
-        assert_eq!(pages.len(), count(&Args::command()));
+        assert_eq!(pages.len(), count(&cli::command()));
         for Page { file, text } in &pages {
             let name = file.strip_suffix(".1").unwrap();
             let title = text.lines().find(|line| line.starts_with(".TH ")).unwrap();

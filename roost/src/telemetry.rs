@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write, stderr};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use roost_hatchery::config::{LogFormat, LogLevel, LogSettings};
+use roost_settings::{LogFormat, LogLevel, LogSettings};
 use roost_supervise::LogWriter;
 use roost_views::foreign::{escaped, escaped_json};
 use tracing_subscriber::EnvFilter;
@@ -18,6 +18,11 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// `warn` if `ROOST_LOG` is unset.
 pub(crate) fn init() {
     begin("warn", None, Sink::Direct);
+}
+
+/// `info` if `ROOST_LOG` is unset: for a service without a file, because every decision is told there.
+pub(crate) fn init_at_info() {
+    begin("info", None, Sink::Direct);
 }
 
 /// Nothing unless `ROOST_LOG` asks for it: every failure is in what the command says itself.

@@ -25,6 +25,7 @@ fn one_job() -> StandIn {
         queued: None,
         waited_secs: Some(61),
         vm: None,
+        outcome: None,
         wants: None,
         verdict: None,
         facts: Facts::default(),
@@ -123,7 +124,7 @@ async fn tables_are_narrowed_and_sorted_in_json_too_and_an_unknown_column_is_one
         assert_eq!(json.len(), rows, "{line}: {json:?}");
     }
     let unknown = roost(&["jobs", "--sort", "size", "--url", &url], &[]).await;
-    let words = "roost: there is no column \"size\" to sort by: there are job, state, waited, project, vm, why";
+    let words = "roost: there is no column \"size\" to sort by: there are job, state, waited, ran, project, vm, why";
     assert_eq!(complaint(&unknown), words);
 }
 
@@ -173,7 +174,7 @@ fn tempfile() -> std::path::PathBuf {
 async fn what_goes_wrong_is_one_clear_line() {
     let url = service().await;
     let unknown = roost(&["explain", "43", "--url", &url], &[]).await;
-    assert_eq!(complaint(&unknown), "roost: job 43 is not known");
+    assert_eq!(complaint(&unknown), "roost: 43 is neither a job nor a VM of ours");
 
     let denied = roost(&["jobs", "--url", &url], &[("ROOST_TOKEN", "wr0ng")]).await;
     let said = complaint(&denied);

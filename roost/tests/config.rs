@@ -86,7 +86,7 @@ fn a_certificate_that_cannot_be_used_is_a_problem_before_the_service_starts() {
 #[test]
 fn the_configuration_page_lists_every_key() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
-    let wanted = format!("{HEAD}{}", roost_hatchery::config::key_table());
+    let wanted = format!("{HEAD}{}", roost_hatchery::config::SECTION.key_table());
     if std::env::var_os("ROOST_WRITE_DOCS").is_some() {
         std::fs::write(&page, &wanted).unwrap();
     }

@@ -14,7 +14,7 @@ fn roost(args: &[&str]) -> Command {
 
 /// A whole run, without a terminal and on a port of its own.
 fn demo(args: &[&str]) -> Output {
-    roost(&["demo", "--listen", "127.0.0.1:0"]).args(args).output().unwrap()
+    roost(&["demo", "hatchery", "--listen", "127.0.0.1:0"]).args(args).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -71,6 +71,22 @@ fn every_job_is_done_nothing_is_left_and_a_seed_is_a_run_at_any_speed() {
 }
 
 #[test]
+fn each_kubernetes_door_tells_its_story_and_checks_its_end() {
+    let doors =
+        [("vm-operator", "3 objects became VMs"), ("kubelet", "3 pods became a microVM each")];
+    let running = doors.map(|(door, _)| {
+        let mut command = roost(&["demo", door, "--listen", "127.0.0.1:0", "--seed", "7"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    });
+    for (child, (door, part)) in running.into_iter().zip(doors) {
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stdout);
+        assert!(output.status.success() && !said.contains("BROKEN"), "{door}:\n{said}");
+        assert!(said.contains(&format!("ok     {part}")), "{door}:\n{said}");
+    }
+}
+
+#[test]
 fn chaos_is_survived_counted_and_replayed() {
     let args = ["--plain", "--speed", "max", "--seed", "7", "--jobs", "20", "--chaos"];
     let first = demo(&args);
@@ -101,7 +117,7 @@ struct Running {
 
 impl Running {
     fn start(args: &[&str]) -> Self {
-        let mut command = roost(&["demo", "--listen", "127.0.0.1:0", "--seed", "7"]);
+        let mut command = roost(&["demo", "hatchery", "--listen", "127.0.0.1:0", "--seed", "7"]);
         let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout, said: String::new() }
@@ -180,7 +196,7 @@ fn what_is_kept_can_be_looked_at_after_the_end() {
 fn a_port_in_use_and_bad_arguments_are_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = roost(&["demo", "--listen", &address]).output().unwrap();
+    let output = roost(&["demo", "hatchery", "--listen", &address]).output().unwrap();
     let said = text(&output.stderr);
     assert!(!output.status.success());
     assert!(said.starts_with("roost: ") && said.contains(&address), "{said}");

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
-use roost_oracle::Govc;
+use roost_oracle::{Govc, Pyvmomi, govmomi_program};
 use wire::{Process, Site, roost};
 
 fn output(args: &[&str]) -> Output {
@@ -104,6 +104,9 @@ fn help_explains_every_flag() {
         "--hosts",
         "--standalone-hosts",
         "--pools",
+        "--apps",
+        "--pods",
+        "--folders",
         "--vms",
         "--powered-off",
         "--templates",
@@ -177,4 +180,49 @@ fn guests_can_be_real_processes() {
         "'echo $GREETING $((6*7))'",
     ]);
     assert_eq!(said.trim(), "hello 42");
+}
+
+#[test]
+fn the_inventory_has_the_vapps_datastore_clusters_and_folders_that_are_asked_for() {
+    let process = start("vcenter-folders", &["--folders", "1", "--pods", "1"]);
+    let Some(govc) = Govc::new(url(&process)) else { return };
+    assert_eq!(govc.stdout(&["find", "/", "-type", "d"]).trim(), "/F0/DC0");
+    assert!(govc.stdout(&["find", "/", "-type", "StoragePod"]).trim().ends_with("/DC0_POD0"));
+
+    let process = start("vcenter-apps", &["--apps", "1", "--pace", "instant"]);
+    let Some(govc) = Govc::new(url(&process)) else { return };
+    let found = |kind: &str| govc.stdout(&["find", "/", "-type", kind]).trim().to_owned();
+    assert_eq!(found("a"), "/DC0/host/DC0_C0/Resources/DC0_C0_APP0");
+    govc.stdout(&["vapp.power", "-off", &found("a")]);
+    assert!(govc.stdout(&["vm.info", "DC0_C0_APP0_VM0"]).contains("poweredOff"));
+    govc.stdout(&["vapp.destroy", &found("a")]);
+    assert_eq!(found("a"), "");
+    assert!(!found("m").contains("APP0"));
+}
+
+/// A program of docs/embedded-vcenter.md.
+fn documented(language: &str) -> &'static str {
+    let page = include_str!("../../docs/embedded-vcenter.md");
+    let block = page.split(&format!("```{language}\n")).nth(1).unwrap();
+    block.split("```").next().unwrap()
+}
+
+/// Where programs look for others, with our binary first.
+fn path() -> String {
+    let own = std::path::Path::new(env!("CARGO_BIN_EXE_roost")).parent().unwrap();
+    format!("{}:{}", own.display(), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn the_program_in_go_that_the_page_shows_works() {
+    let Some(program) = govmomi_program(documented("go")) else { return };
+    let output = program.command().env("PATH", path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "4 VMs <nil>\n", "{}", stderr(&output));
+}
+
+#[test]
+fn the_program_in_python_that_the_page_shows_works() {
+    let Some(python) = Pyvmomi::new() else { return };
+    let path = format!("import os\nos.environ['PATH'] = {:?}\n", path());
+    assert_eq!(python.stdout(&(path + documented("python")), &[]), "VirtualCenter\n");
 }

@@ -34,7 +34,8 @@ const LARGE: (u16, u16) = (120, 40);
 
 /// A demo that goes on, and where it is.
 fn demo(name: &str) -> (Process, String) {
-    let args = ["demo", "--plain", "--keep", "--seed", "7", "--speed", "15", "--jobs", "60"];
+    let args =
+        ["demo", "hatchery", "--plain", "--keep", "--seed", "7", "--speed", "15", "--jobs", "60"];
     let mut command = roost(&args);
     command.args(["--listen", "127.0.0.1:0"]);
     let process = Process::start(command, &Site::new(name).file("demo.log"), "Ctrl-C ends it");
@@ -191,7 +192,7 @@ async fn hostile_names_do_nothing_to_a_terminal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_has_the_same_keys_and_ends_with_its_summary() {
     let Some(python) = python3() else { return };
-    let args = ["demo", "--seed", "7", "--speed", "20", "--listen", "127.0.0.1:0"];
+    let args = ["demo", "hatchery", "--seed", "7", "--speed", "20", "--listen", "127.0.0.1:0"];
     let steps = json!([
         {"until": "to come"},
         {"type": "\t"},

@@ -1,108 +1,88 @@
-//! `roost doctor`: whether a hatchery with this file could do its work, before it does any.
-//!
-//! Each system is examined in two halves: one asks and keeps what it was told, the other, without any I/O, says what that means and what to do.
-//! Nothing is changed: the vCenter is asked through the read-only handle, and CDS by what leaves no trace unless `--sign-in` says otherwise.
+//! `roost doctor`: whether what a file or an environment asks for could be done, before it is.
 
-mod cds;
-mod clock;
-mod config;
-mod patience;
-mod reach;
-mod report;
-mod text;
+mod agent_forge;
+mod cluster;
+mod kubelet;
 mod vcenter;
+mod vm_operator;
 
-use std::io::{IsTerminal as _, Write as _, stderr};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use roost_clock::{Clock, SystemClock};
-use roost_views::foreign::escaped_json;
-use serde::Serialize;
+use roost_doctor::{Finding, Section, Telling};
+use roost_hatchery::doctor::{SignIn, examine};
+use roost_settings::{Problems, Surroundings as _, SystemSurroundings, Table};
 
-use self::cds::SignIn;
-use self::report::{Counts, Section};
-use self::text::Style;
-use crate::cli::Doctor;
-use crate::output::say;
+use crate::cli::{Doctor, DoctorDoor};
+use crate::serve::sections::{self, Cluster, Sections};
 
 /// Succeeds unless a check failed.
-pub(crate) async fn run(args: Doctor) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: Doctor) -> ExitCode {
     let mut telling = Telling::new(args.json);
-    let (config, section) = config::examine(&args.config);
-    telling.tell(section);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    match config {
-        None => {
-            let why = "the file cannot be used";
-            telling.tell(Section::skipped(cds::SYSTEM_NAME, "", why));
-            telling.tell(Section::skipped(vcenter::SYSTEM_NAME, "", why));
-        }
-        Some(config) => {
-            let sign_in = if args.sign_in { SignIn::Whole } else { SignIn::TokenOnly };
-            telling.begin(cds::SYSTEM_NAME);
-            let (section, models) = cds::examine(&config, sign_in, &clock).await;
-            telling.tell(section);
-            telling.begin(vcenter::SYSTEM_NAME);
-            telling.tell(vcenter::examine(&config, &models, &clock).await);
-        }
+    if let Some(door) = args.door {
+        of_environment(door, &clock, &mut telling).await;
+    } else if let Some(file) = &args.config {
+        let sign_in = if args.sign_in { SignIn::Whole } else { SignIn::TokenOnly };
+        of_file(file, sign_in, &clock, &mut telling).await;
     }
-    telling.conclude()
+    if telling.conclude() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Says each section as soon as it is known, or all of them as JSON at the end.
-struct Telling {
-    json: bool,
-    style: Style,
-    shows_progress: bool,
-    sections: Vec<Section>,
+/// The door as its own command would run it here.
+async fn of_environment(door: DoctorDoor, clock: &Arc<dyn Clock>, telling: &mut Telling) {
+    let here = Cluster::default();
+    match door {
+        DoctorDoor::VmOperator => {
+            let secret = SystemSurroundings.variable("VC_CREDS_SECRET_NAME");
+            let home = SystemSurroundings.variable("POD_NAMESPACE");
+            let here = Cluster { namespace: home, ..here };
+            vm_operator::examine(&here, secret, clock, telling).await;
+        }
+        DoctorDoor::AgentForge => agent_forge::examine(&here, clock, telling).await,
+        DoctorDoor::Kubelet => {
+            let variable = |name: &str| SystemSurroundings.variable(name);
+            match roost_kubelet::Settings::read(&variable) {
+                Ok(settings) => kubelet::examine(&here, &settings, telling).await,
+                Err(problems) => {
+                    let fail = |problem: String| Finding::fail("environment", problem);
+                    let findings = problems.iter().map(|it| fail(it.to_string())).collect();
+                    telling.tell(Section { system: "kubelet", about: String::new(), findings });
+                }
+            }
+        }
+    }
 }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    ok: bool,
-    summary: Counts,
-    sections: &'a [Section],
-}
-
-impl Telling {
-    fn new(json: bool) -> Self {
-        Self {
-            json,
-            style: Style::from_environment(),
-            shows_progress: !json && stderr().is_terminal(),
-            sections: Vec::new(),
-        }
+/// Every door that the file names.
+async fn of_file(file: &Path, sign_in: SignIn, clock: &Arc<dyn Clock>, telling: &mut Telling) {
+    let text = SystemSurroundings.read_file(file);
+    let table = text.ok().and_then(|text| Table::parse(&text, &Problems::default()));
+    let Some(table) = table else {
+        // Says why it cannot be read.
+        return examine(file, sign_in, clock, telling).await;
+    };
+    if !sections::are_alone(&table) {
+        examine(file, sign_in, clock, telling).await;
     }
-
-    /// A server that hangs takes a while, and a person wants to know which.
-    fn begin(&self, system: &str) {
-        if self.shows_progress {
-            let _ = write!(stderr(), "asking the {system} ...").and_then(|()| stderr().flush());
-        }
+    let problems = Problems::default();
+    let sections = Sections::read(&table, &SystemSurroundings, &problems);
+    if let Err(invalid) = problems.settle(Some(())) {
+        let fail = |problem: &roost_settings::Problem| Finding::fail("file", problem.to_string());
+        let findings = invalid.problems.iter().map(fail).collect();
+        let about = file.display().to_string();
+        telling.tell(Section { system: "sections of other doors", about, findings });
+        return;
     }
-
-    fn tell(&mut self, section: Section) {
-        if self.shows_progress {
-            let _ = write!(stderr(), "\r\x1b[K");
-        }
-        if !self.json {
-            say(&text::section(&section, self.style));
-        }
-        self.sections.push(section);
+    if let Some(section) = &sections.vm_operator {
+        vm_operator::examine(&section.cluster, section.secret.clone(), clock, telling).await;
     }
-
-    fn conclude(self) -> anyhow::Result<ExitCode> {
-        let summary = Counts::of(&self.sections);
-        let ok = summary.fail == 0;
-        if self.json {
-            let report = Report { ok, summary, sections: &self.sections };
-            let text = serde_json::to_string_pretty(&report).context("writing JSON")?;
-            say(&format!("{}\n", escaped_json(&text)));
-        } else {
-            say(&text::summary(summary, self.style.paint));
-        }
-        Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if let Some(cluster) = &sections.agent_forge {
+        agent_forge::examine(cluster, clock, telling).await;
+    }
+    if let Some(section) = &sections.kubelet {
+        kubelet::examine(&section.cluster, &section.settings, telling).await;
     }
 }

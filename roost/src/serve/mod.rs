@@ -1,5 +1,9 @@
 //! `roost run`: the service.
 
+mod alone;
+mod core;
+mod doors;
+pub(crate) mod sections;
 mod tls;
 
 use std::convert::Infallible;
@@ -11,28 +15,50 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use prometheus_client::registry::Registry;
+use roost_agent_forge::vcenter::ForgeVms;
 use roost_clock::{Clock, Random, SystemClock};
 use roost_console::{Console, Port, Settings, Starter};
-use roost_door::{Feed, FrontDoor, House};
-use roost_hatchery::config::{Config, Surroundings, SystemSurroundings};
+use roost_door::{Feed, FrontDoor, History, House, Links};
+use roost_fleet::Recognise;
+use roost_hatchery::config::{Config, PageLinks, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, OpenFleet, Wiring};
 use roost_hatchery::{Build, HatcheryDoor};
 use roost_supervise::{ServiceManager, Tasks};
+use roost_vm_operator::OwnVms;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use self::core::JoinedCore;
+use self::doors::Doors;
+pub(crate) use self::doors::client;
+use self::sections::Sections;
 pub(crate) use self::tls::load as load_tls;
-use crate::output::say;
+use crate::config::Service;
+use crate::fleets::Fleets;
 use crate::{config, telemetry};
+use roost_client::say;
 
 /// Starts of workers that are under way when the service is told to stop get this long; what is not done by then is found by the next start.
 const GRACE: Duration = Duration::from_secs(30);
 
+const GLANCE: Duration = Duration::from_secs(1);
+
 pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
-    let config = Arc::new(config::load(file)?);
+    let Service { hatchery, sections, log } = config::load(file)?;
+    match hatchery {
+        Some(config) => with_hatchery(Arc::new(config), &sections, observe_only).await,
+        None => Box::pin(alone::run(&sections, log, observe_only)).await,
+    }
+}
+
+async fn with_hatchery(
+    config: Arc<Config>,
+    sections: &Sections,
+    observe_only: bool,
+) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
     let lost = metrics.own.clone();
@@ -43,7 +69,7 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     let listener = bind(&config).await?;
     let address = listener.local_addr().context("the address that is listened on")?;
     let name = &config.identity.name;
-    let place = format!("{scheme}://{}/mon/status", reach(address));
+    let place = format!("{scheme}://{}", reach(address));
     say(&format!("hatchery {name} starts, {place}\n"));
 
     let settings = Settings {
@@ -53,28 +79,47 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     };
     let port = Port::new(listener, tls, starter(name));
     let (tasks, end) = keep_open(&port, &metrics);
-    let starting = start(&config, &metrics, observe_only, &port);
-    let hatchery = tokio::select! {
+    let starting = async {
+        let hatchery = start(&config, &metrics, sections, observe_only, &port).await?;
+        let fleets = Fleets::default();
+        fleets.share(&config.vcenter.endpoint, hatchery.fleet());
+        let waits_for = |what: &str| port.waits_for(what);
+        let doors = Doors::start(sections, &fleets, observe_only, &waits_for).await;
+        if doors.is_err() {
+            hatchery.shut_down(Duration::ZERO).await;
+            hatchery.fleet().shut_down().await;
+        }
+        anyhow::Ok((hatchery, doors?))
+    };
+    let (hatchery, mut doors) = tokio::select! {
         biased;
         () = stop.asked() => return Ok(()),
         started = starting => started?,
     };
-    let house = house(&hatchery, registry, metrics, observe_only);
+    let house = house(&hatchery, &doors, registry, metrics, observe_only, &config.listen.links);
     let does = if observe_only { "observes and changes nothing" } else { "serves" };
     port.show(Console { house: Arc::clone(&house), settings });
     say(&format!("hatchery {name} {does}, {place}\n"));
+    for other in &doors.shown {
+        say(&format!("{} {does}\n", other.words().name));
+    }
 
     let (mut stopped, manager) = (hatchery.stopped(), ServiceManager::from_environment());
+    let has_others = !doors.shown.is_empty();
     let why = tokio::select! {
         biased;
         () = stop.asked() => None,
         never = be_supervised(&manager, &hatchery, &house, &tasks) => match never {},
-        why = stopped.wait_for(Option::is_some) => why.ok().and_then(|why| why.clone()),
+        why = stopped.wait_for(Option::is_some) => {
+            why.ok().and_then(|why| why.clone()).map(|why| why.to_string())
+        }
+        why = doors.one_ended() => Some(why),
+        never = glance(&house.feed, has_others) => match never {},
     };
     tracing::info!("stopping: nothing new is begun");
     manager.stopping("nothing new is begun");
     let mut draining = pin!(async {
-        let left = hatchery.shut_down(GRACE).await;
+        let (left, ()) = tokio::join!(hatchery.shut_down(GRACE), doors.stop());
         hatchery.fleet().shut_down().await;
         left
     });
@@ -95,6 +140,16 @@ pub(crate) async fn run(file: &Path, observe_only: bool) -> anyhow::Result<()> {
     match why {
         None => Ok(()),
         Some(why) => Err(anyhow::anyhow!("{why}")),
+    }
+}
+
+/// Doors of Kubernetes do not tell of every change, so that those who look are told to look again.
+async fn glance(feed: &Feed, is_needed: bool) -> Infallible {
+    loop {
+        tokio::time::sleep(GLANCE).await;
+        if is_needed && feed.has_listeners() {
+            feed.touch();
+        }
     }
 }
 
@@ -123,26 +178,42 @@ fn starter(name: &str) -> Starter {
 /// The doors that run, as the console shows them.
 fn house(
     hatchery: &Hatchery,
+    others: &Doors,
     registry: Registry,
     metrics: Arc<Metrics>,
     observes_only: bool,
+    links: &PageLinks,
 ) -> Arc<House> {
     let (feed, clock) = (Feed::default(), Arc::new(SystemClock));
     let build = Build {
         git_hash: env!("ROOST_GIT_HASH").to_owned(),
         build_time: env!("ROOST_BUILD_TIME").to_owned(),
     };
-    let helm = (!observes_only).then(|| hatchery.helm());
-    let door = HatcheryDoor::new(hatchery.window(), helm, registry, metrics, build, &feed);
+    let controls = (!observes_only).then(|| hatchery.controls());
+    let door = HatcheryDoor::new(hatchery.window(), controls, registry, metrics, build, &feed);
+    let mut doors = vec![Arc::clone(&door) as Arc<dyn FrontDoor>];
+    doors.extend(others.shown.iter().cloned());
     Arc::new(House {
         name: hatchery.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: clock.now(),
         clock,
         observes_only,
-        doors: vec![Arc::clone(&door) as Arc<dyn FrontDoor>],
-        core: Some(door),
+        core: Some(Arc::new(JoinedCore {
+            first: door,
+            others: others.cores.clone(),
+            doors: doors.iter().map(|door| door.words()).collect(),
+            registries: others.registries.clone(),
+        })),
+        doors,
         feed,
+        history: History::default(),
+        links: Links {
+            request: links.request.clone(),
+            vm: links.vm.clone(),
+            docs: links.docs.clone(),
+        },
+        demonstration: None,
     })
 }
 
@@ -185,6 +256,7 @@ fn token(config: &Config) -> anyhow::Result<Option<SecretString>> {
 async fn start(
     config: &Arc<Config>,
     metrics: &Arc<Metrics>,
+    sections: &Sections,
     observe_only: bool,
     port: &Port,
 ) -> anyhow::Result<Hatchery> {
@@ -198,9 +270,16 @@ async fn start(
     let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(SystemSurroundings);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     port.waits_for("the vCenter to answer");
+    let mut others: Vec<Arc<dyn Recognise>> = Vec::new();
+    if sections.vm_operator.is_some() {
+        others.push(Arc::new(OwnVms));
+    }
+    if sections.agent_forge.is_some() {
+        others.push(Arc::new(ForgeVms));
+    }
+    let transport = Arc::new(transport);
     let vcenter =
-        OpenFleet::open(config, &surroundings, Arc::new(transport), &clock, metrics, Vec::new())
-            .await?;
+        OpenFleet::open(config, &surroundings, transport, &clock, metrics, others).await?;
     let wiring = Wiring {
         config: Arc::clone(config),
         surroundings,

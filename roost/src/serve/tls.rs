@@ -1,7 +1,7 @@
 //! The console's certificate, from the files that the configuration names.
 
 use roost_hatchery::config::{Listen, ListenTls};
-use roost_tls::{ServerFileError, ServerFiles, ServerTls, TlsPart};
+use roost_tls::{ClientCa, ServerFileError, ServerFiles, ServerTls, TlsPart};
 
 /// Led by the path to edit, as every problem of the file is.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub(crate) fn load(listen: &Listen) -> Result<Option<ServerTls>, TlsFileError> {
     let files = ServerFiles {
         certificate: cert_file.clone(),
         key: key_file.clone(),
-        client_ca: client_ca_file.clone(),
+        client_ca: client_ca_file.clone().map(ClientCa::File),
     };
     ServerTls::from_files(files).map(Some).map_err(|source| {
         let key = match source.part() {

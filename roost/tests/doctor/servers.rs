@@ -144,7 +144,10 @@ async fn a_certificate_is_believed_by_its_authority_or_it_is_said_how_it_can_be(
 #[test]
 fn a_wrong_clock_is_a_warning_or_by_much_a_failure() {
     let found = Scene::with("doctor-clock", &["--clock-skew", "30"]).examine(&[]);
-    found.expect("warn", "clock", "s ahead of this machine");
+    let line = found.expect("warn", "clock", "s ahead of this machine");
+    // As far as the way of the answer is unknown on a busy machine.
+    let is_about = |secs: u32| line.contains(&format!("the vCenter is {secs} s ahead of"));
+    assert!((29..=31).any(is_about), "{line}");
     assert_eq!(found.code, Some(0));
     let found = Scene::with("doctor-clock-much", &["--clock-skew", "-3600"]).examine(&[]);
     found.expect_failures(&["clock"]);

@@ -9,6 +9,7 @@ mod command;
 mod judge;
 mod links;
 mod names;
+mod neutral;
 mod page;
 mod rules;
 #[path = "../wire/mod.rs"]

@@ -5,15 +5,23 @@ use std::collections::BTreeSet;
 use crate::page::{pages, root};
 
 /// Code spans that are written like a key and are none: tasks, and a line of `roost status`.
-const NOT_KEYS: [&str; 6] =
-    ["configManager", "layoutEx", "mainRoutine", "missingSet", "queuePolling", "vCenter"];
+const NOT_KEYS: [&str; 7] = [
+    "configManager",
+    "holderIdentity",
+    "layoutEx",
+    "mainRoutine",
+    "missingSet",
+    "queuePolling",
+    "vCenter",
+];
 
-/// Where vSphere's own paths begin, and fields of records.
-const OTHERS: [&str; 5] = ["guest", "config", "runtime", "summary", "docs"];
+/// Where vSphere's own paths begin, and fields of records and of objects.
+const OTHERS: [&str; 7] = ["guest", "config", "runtime", "summary", "docs", "spec", "status"];
 
 /// What files end in.
-const FILES: [&str; 13] = [
-    "toml", "yaml", "yml", "json", "md", "rs", "svg", "png", "service", "env", "conf", "pem", "xml",
+const FILES: [&str; 16] = [
+    "toml", "yaml", "yml", "json", "md", "rs", "svg", "png", "service", "env", "conf", "pem",
+    "xml", "qcow2", "raw", "debug",
 ];
 
 fn read(path: &str) -> String {
@@ -35,6 +43,7 @@ fn keys() -> BTreeSet<String> {
             keys.insert(format!("hatchery.vsphere.{key}{form}"));
         }
     }
+    keys.extend(first_column("docs/doors.md"));
     assert!(keys.len() > 200, "{}", keys.len());
     keys
 }

@@ -2,13 +2,14 @@ use crate::command::Simple;
 use crate::page::{Place, root};
 
 /// What cannot be run here, and why. The shell still has to be able to read it.
-pub(crate) const LISTED: [(&str, &str); 9] = [
+pub(crate) const LISTED: [(&str, &str); 10] = [
     ("systemctl", "speaks to the service manager of the machine"),
     ("journalctl", "reads the journal of the machine"),
     ("systemd-sysusers", "makes users on the machine"),
     ("timedatectl", "reads the clock of the machine"),
     ("podman", "builds an image, for which it fetches others"),
     ("cdsctl", "a client of a real CDS"),
+    ("helm", "installs into a cluster; tests hold the charts against the kustomize files"),
     ("kubectl", "needs a server that goes on; the tests of kube-sim run it on one"),
     (
         "cargo",
@@ -18,8 +19,8 @@ pub(crate) const LISTED: [(&str, &str); 9] = [
 ];
 
 /// Programs that are run as they are, where they are.
-const RUN: [&str; 9] =
-    ["curl", "export", "govc", "grep", "install", "jq", "openssl", "promtool", "sed"];
+const RUN: [&str; 10] =
+    ["cat", "curl", "export", "govc", "grep", "install", "jq", "openssl", "promtool", "sed"];
 
 /// Subcommands of `roost` that are whole by themselves: in a sentence, too, they are something to type.
 const WHOLE: [&str; 10] =
@@ -85,12 +86,21 @@ fn roost_treatment(args: &[String], place: Place) -> Result<Treatment, String> {
     }
     let free_port = " --listen 127.0.0.1:0";
     Ok(match (first, word(1)) {
+        // Another service is at work here; a test of its own starts one that observes.
+        ("run", _) if args.iter().any(|arg| arg == "--observe-only") => Treatment::Mentioned,
         ("run", Some(_)) => Treatment::IsTheService,
         ("demo", _) if args.iter().any(|arg| arg == "--print-config") => Treatment::Run,
         ("demo", _) => Treatment::Serves { ready: "shows what happens", more: free_port },
         ("sim", _) => Treatment::Serves { ready: "Ctrl-C", more: free_port },
         // The worker of this world works for an hour.
         ("drain", _) if args.iter().any(|arg| arg == "--wait") => Treatment::Mentioned,
+        // Serve or check a cluster, which is not here; their own tests start them on one.
+        ("agent-forge" | "kubelet" | "vm-operator", _)
+        | ("doctor", Some("agent-forge" | "kubelet" | "vm-operator")) => Treatment::Mentioned,
+        // Asks about an object of such a cluster.
+        ("explain", Some(kind)) if args.len() > 2 && kind != "vm" => Treatment::Mentioned,
+        // An object of a cluster.
+        _ if args.iter().any(|arg| arg == "NAMESPACE/NAME") => Treatment::Mentioned,
         ("top", _) => Treatment::Once { more: " --once" },
         _ => Treatment::Run,
     })
@@ -140,4 +150,21 @@ impl Simple {
         }
         Ok(())
     }
+}
+
+/// The README's first command names no binary.
+#[test]
+fn cargo_run_means_roost() {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root());
+    let said = cargo.output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    let members = said["workspace_default_members"].as_array().unwrap();
+    let packages = said["packages"].as_array().unwrap().iter();
+    let targets = packages
+        .filter(|package| members.contains(&package["id"]))
+        .flat_map(|package| package["targets"].as_array().unwrap());
+    let is_binary = |target: &&serde_json::Value| target["kind"][0] == "bin";
+    let names: Vec<_> = targets.filter(is_binary).map(|target| target["name"].clone()).collect();
+    assert_eq!(names, ["roost"]);
 }

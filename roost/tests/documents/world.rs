@@ -104,6 +104,8 @@ impl World {
             ("--token-file FILE", format!("--token-file {folder}/token")),
             // The service that runs keeps its own.
             (" > /etc/roost/http-token", format!(" > {folder}/new-token")),
+            // What a reader has put together is not what runs here.
+            (" -c roost.toml", " -c conf.toml".to_owned()),
             (" -g roost", String::new()),
             (" /etc/", format!(" {system}/etc/")),
             (" /usr/", format!(" {system}/usr/")),

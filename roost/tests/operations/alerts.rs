@@ -5,14 +5,18 @@ use crate::exposed::series;
 use crate::promql::metrics;
 use crate::{file, read};
 
-/// The names of all alerts, in the order of the file.
+/// Files of rules: the hatchery's, and those of the Kubernetes doors.
+const RULES: [&str; 2] = ["alerts", "alerts-kubernetes"];
+
+/// The names of all alerts, in the order of the files.
 pub(crate) fn alerts() -> Vec<String> {
     values("alert")
 }
 
 /// What stands behind `key:` in the rules, in their order.
 pub(crate) fn values(key: &str) -> Vec<String> {
-    let rules = read("deploy/prometheus/alerts.yml");
+    let rules: String =
+        RULES.iter().map(|name| read(&format!("deploy/prometheus/{name}.yml"))).collect();
     let lines = rules.lines().map(|line| line.trim_start().trim_start_matches("- "));
     let found = lines.filter_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     found.map(|value| value.trim_matches('"').to_owned()).collect()
@@ -26,6 +30,8 @@ fn every_alert_fires_when_it_should_and_is_quiet_when_it_should() {
         ["check", "config", "prometheus.yml"],
         ["check", "rules", "alerts.yml"],
         ["test", "rules", "alerts_test.yml"],
+        ["check", "rules", "alerts-kubernetes.yml"],
+        ["test", "rules", "alerts-kubernetes_test.yml"],
     ] {
         let output = promtool.run(&folder, &args);
         assert!(output.is_success(), "{args:?}:\n{}{}", output.stdout, output.stderr);
@@ -34,7 +40,8 @@ fn every_alert_fires_when_it_should_and_is_quiet_when_it_should() {
 
 #[test]
 fn every_alert_is_tested_for_firing_and_for_staying_quiet() {
-    let tests = read("deploy/prometheus/alerts_test.yml");
+    let tests: String =
+        RULES.iter().map(|name| read(&format!("deploy/prometheus/{name}_test.yml"))).collect();
     for alert in alerts() {
         let named = format!("alertname: {alert}\n");
         let cases: Vec<_> = tests.split(&named).skip(1).collect();
@@ -50,6 +57,9 @@ fn alerts_use_metrics_that_are_exposed() {
     let exposed = series();
     let used = metrics(&read("deploy/prometheus/alerts.yml"));
     assert!(used.len() > 10, "{used:?}");
+    let others = metrics(&read("deploy/prometheus/alerts-kubernetes.yml"));
+    assert!(others.len() > 5, "{others:?}");
+    let used: std::collections::BTreeSet<_> = used.union(&others).cloned().collect();
     let unknown: Vec<_> = used.difference(&exposed).collect();
     assert!(unknown.is_empty(), "nothing exposes {unknown:?}");
 }

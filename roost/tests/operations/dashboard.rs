@@ -22,7 +22,14 @@ fn dashboard() -> Value {
 
 /// What panels and annotations ask, with `window` as the range of rates.
 pub(crate) fn queries(window: &str) -> Vec<Query> {
-    let dashboard = dashboard();
+    queries_of(&dashboard(), window)
+}
+
+fn named(door: &str) -> Value {
+    serde_json::from_str(&read(&format!("deploy/grafana/roost-{door}.json"))).unwrap()
+}
+
+fn queries_of(dashboard: &Value, window: &str) -> Vec<Query> {
     let fill =
         |expression: &str| expression.replace("$service", ".+").replace("$__rate_interval", window);
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -40,9 +47,15 @@ pub(crate) fn queries(window: &str) -> Vec<Query> {
     queries
 }
 
+/// Those of the Kubernetes doors.
+const OTHERS: [&str; 3] = ["vm-operator", "agent-forge", "kubelet"];
+
 #[test]
 fn the_dashboard_asks_for_metrics_that_are_exposed() {
-    let used = metrics(&read("deploy/grafana/roost-hatchery.json"));
+    let mut used = metrics(&read("deploy/grafana/roost-hatchery.json"));
+    for other in OTHERS {
+        used.extend(metrics(&read(&format!("deploy/grafana/roost-{other}.json"))));
+    }
     let exposed = series();
     let unknown: Vec<_> = used.difference(&exposed).collect();
     assert!(unknown.is_empty(), "nothing exposes {unknown:?}");
@@ -68,7 +81,9 @@ fn the_dashboard_shows_every_metric_of_our_own() {
 fn every_query_of_the_dashboard_is_promql() {
     let Some(promtool) = promtool() else { return };
     let mut rules = "groups:\n  - name: dashboard\n    rules:\n".to_owned();
-    for (number, query) in queries("5m").iter().enumerate() {
+    let others = OTHERS.map(|other| queries_of(&named(other), "5m"));
+    let all = queries("5m").into_iter().chain(others.into_iter().flatten());
+    for (number, query) in all.enumerate() {
         let expression = serde_json::to_string(&query.expression).unwrap();
         let _ = writeln!(rules, "      # {}", query.panel);
         let _ = writeln!(rules, "      - record: panel:{number}\n        expr: {expression}");
@@ -81,7 +96,12 @@ fn every_query_of_the_dashboard_is_promql() {
 
 #[test]
 fn panels_have_ids_of_their_own_and_places_of_their_own() {
-    let dashboard = dashboard();
+    for dashboard in OTHERS.iter().map(|door| named(door)).chain([dashboard()]) {
+        places_are_apart(&dashboard);
+    }
+}
+
+fn places_are_apart(dashboard: &Value) {
     let (mut ids, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for panel in dashboard["panels"].as_array().unwrap() {
         let title = &panel["title"];

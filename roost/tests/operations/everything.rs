@@ -41,6 +41,7 @@ impl Everything {
     /// Each event once more.
     pub(crate) fn happens(&self) {
         let Metrics { counters, own, http, .. } = &self.metrics;
+        own.other_process(true);
         own.deletion_backlog(50 + self.times.fetch_add(1, Ordering::Relaxed));
         for counted in Counted::ALL {
             counters.count(counted);

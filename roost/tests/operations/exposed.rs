@@ -57,5 +57,33 @@ pub(crate) fn series() -> BTreeSet<String> {
             vec![name]
         }
     });
-    names.collect()
+    names.chain(of_kubernetes_doors()).collect()
+}
+
+/// Those of the Kubernetes doors, by the names with which they are registered: a family without series is not shown, so that they cannot be asked for.
+fn of_kubernetes_doors() -> BTreeSet<String> {
+    let sources = [
+        ("", "crates/kube/controller/src/metrics.rs"),
+        ("", "crates/kube/workqueue/src/metrics.rs"),
+        ("", "crates/doors/vm-operator/src/run/metrics.rs"),
+        ("agent_forge_", "crates/doors/agent-forge/src/metrics.rs"),
+        ("vk_cocoon_", "crates/doors/kubelet/src/metrics.rs"),
+        ("vk_cocoon_", "crates/doors/kubelet/src/usage/collector.rs"),
+    ];
+    let mut names = BTreeSet::new();
+    for (prefix, path) in sources {
+        let text = crate::read(path);
+        let literals = text.split('"').skip(1).step_by(2);
+        for name in literals.filter(|name| name.contains('_') && is_name(name)) {
+            // Which of them it is stands in the type of the metric.
+            for suffix in ["", "_total", "_bucket", "_sum", "_count"] {
+                names.insert(format!("{prefix}{name}{suffix}"));
+            }
+        }
+    }
+    names
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
 }

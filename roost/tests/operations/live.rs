@@ -52,7 +52,7 @@ impl Grace {
             }
             Self::SecondsForMinutes => {
                 let mut rules = rules;
-                for minutes in ["1", "5", "10", "15", "30"] {
+                for minutes in ["1", "5", "10", "15", "20", "30"] {
                     for (before, after) in [("for: ", "\n"), ("[", "]"), ("offset ", "\n")] {
                         let (slow, fast) = (
                             format!("{before}{minutes}m{after}"),
@@ -157,6 +157,9 @@ async fn every_panel_has_data_and_every_alert_that_should_fires() {
     let mut wanted: BTreeSet<String> = alerts().into_iter().collect();
     wanted.remove("RoostHatcheryDown");
     wanted.remove("RoostJobsWaitWithoutWorkers"); // there is one, and it works
+    // A hatchery is watched here; the rules of the other doors are tested by promtool only.
+    let others = ["RoostAgentForge", "RoostKubelet", "RoostVm"];
+    wanted.retain(|alert| !others.iter().any(|door| alert.starts_with(door)));
     until("all of these fire", || {
         let fired = fired(&prometheus);
         if fired == wanted { Ok(()) } else { Err(format!("{fired:?} instead of {wanted:?}")) }
@@ -170,7 +173,7 @@ struct Demo(Child);
 impl Demo {
     fn start(args: &[&str]) -> (Self, SocketAddr) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_roost"))
-            .args(["demo", "--plain", "--listen", "127.0.0.1:0"])
+            .args(["demo", "hatchery", "--plain", "--listen", "127.0.0.1:0"])
             .args(args)
             .env("ROOST_LOG", "off")
             .stdin(Stdio::null())

@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 mod alerts;
+mod charts;
 mod dashboard;
 mod everything;
 mod exposed;
 mod live;
 mod metrics_page;
 mod promql;
+mod release;
 mod runbooks;
 mod samples;
 mod shell;

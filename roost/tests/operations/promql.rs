@@ -4,9 +4,18 @@ use std::collections::BTreeSet;
 pub(crate) fn metrics(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     let ours = words.filter(|word| {
-        ["roost_hatchery_", "cds_hatchery_", "cds_http_"]
-            .iter()
-            .any(|start| word.starts_with(start))
+        let starts = [
+            "roost_hatchery_",
+            "cds_hatchery_",
+            "cds_http_",
+            "controller_runtime_",
+            "workqueue_",
+            "leader_election_",
+            "vmservice_",
+            "agent_forge_",
+            "vk_cocoon_",
+        ];
+        starts.iter().any(|start| word.starts_with(start))
     });
     ours.map(ToOwned::to_owned).collect()
 }

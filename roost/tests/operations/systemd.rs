@@ -6,10 +6,14 @@ use crate::read;
 
 /// The unit with a binary that is there.
 fn unit() -> PathBuf {
-    let text = read("deploy/systemd/roost.service");
+    unit_of("roost.service")
+}
+
+fn unit_of(name: &str) -> PathBuf {
+    let text = read(&format!("deploy/systemd/{name}"));
     let here = text.replace("/usr/local/bin/roost ", &format!("{} ", env!("CARGO_BIN_EXE_roost")));
     assert_ne!(here, text);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("roost.service");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, here).unwrap();
     path
 }
@@ -17,9 +21,12 @@ fn unit() -> PathBuf {
 #[test]
 fn systemd_understands_every_line_of_the_unit() {
     let Some(analyze) = systemd_analyze() else { return };
-    let output = analyze.command().args(["verify", "--man=no"]).arg(unit()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    for name in ["roost.service", "roost-kubelet.service"] {
+        let mut command = analyze.command();
+        let output = command.args(["verify", "--man=no"]).arg(unit_of(name)).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+    }
 }
 
 #[test]
@@ -42,6 +49,8 @@ fn systemd_is_told_when_it_is_ready_and_looks_after_it() {
         "EnvironmentFile=-/etc/roost/roost.env",
         "ExecStart=/usr/local/bin/roost run -c /etc/roost/roost.toml",
         "User=roost",
+        "MemoryMax=1G",
+        "TasksMax=256",
     ] {
         assert!(unit.lines().any(|have| have == line), "{line}");
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_clock::Clock;
 use roost_console::{Console, Settings};
-use roost_door::{Core, CoreView, DoorWords, Feed, FrontDoor, House, Summary};
+use roost_door::{Core, CoreView, DoorWords, Feed, FrontDoor, History, House, Links, Summary};
 use roost_views::{
     CheckView, DecisionQuery, DecisionView, DeletionsView, Facts, Gauges, LaneView, LinkView,
     Overview, Part, PoolView, Power, QueueView, RequestDetail, RequestId, RequestState,
@@ -50,6 +50,9 @@ pub(crate) async fn serve(
         doors: vec![Arc::clone(&shown) as Arc<dyn FrontDoor>],
         core: Some(shown),
         feed: Feed::default(),
+        history: History::default(),
+        links: Links::default(),
+        demonstration: None,
     };
     Console { house: Arc::new(house), settings }.serve(listener, closing).await;
 }
@@ -74,6 +77,8 @@ impl StandIn {
             ready: true,
             observes_only: false,
             what_binds: None,
+            needs: Vec::new(),
+            outages: Vec::new(),
             queue: QueueView::default(),
             lanes: Vec::new(),
             pools: Vec::new(),
@@ -166,6 +171,7 @@ pub(crate) fn job(name: &str) -> RequestView {
         queued: Some(NOW),
         waited_secs: Some(61),
         vm: some(),
+        outcome: None,
         wants: some(),
         verdict: Some(decision(1, name)),
         facts: facts(name),
@@ -219,7 +225,7 @@ impl FrontDoor for StandIn {
 
     fn request(&self, id: &str) -> Option<RequestDetail> {
         let request = self.jobs.iter().find(|job| job.id.id == id)?.clone();
-        Some(RequestDetail { request, decisions: self.decisions.clone(), vm: self.vm(id) })
+        Some(RequestDetail::new(request, self.decisions.clone(), self.vm(id)))
     }
 
     fn vms(&self) -> Vec<VmView> {

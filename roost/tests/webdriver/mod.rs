@@ -26,6 +26,8 @@ pub(crate) struct Look {
 
 impl Look {
     pub(crate) const DESK: Self = Self { is_dark: false, width: 1360, height: 1000 };
+    pub(crate) const SMALL: Self = Self { width: 1024, height: 768, ..Self::DESK };
+    pub(crate) const TABLET: Self = Self { width: 768, height: 1024, ..Self::DESK };
     pub(crate) const PHONE: Self = Self { width: 390, height: 844, ..Self::DESK };
 
     pub(crate) fn dark(self) -> Self {

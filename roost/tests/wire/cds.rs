@@ -25,7 +25,7 @@ impl CdsSim {
     /// What it printed for a hatchery.
     pub(crate) fn toml(&self) -> String {
         let said = self.process.line_on("[hatchery.vsphere.commonConfiguration]");
-        let end = said.find("Control endpoint").unwrap();
+        let end = said.find("Workers run in guests").unwrap();
         said[..end].to_owned()
     }
 

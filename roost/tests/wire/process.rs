@@ -61,15 +61,18 @@ impl Process {
             }
         });
         let mut process = Self { child, lines, said: String::new(), log: log.to_owned() };
-        while !process.said.contains(ready) {
-            match process.lines.recv_timeout(PATIENCE) {
-                Ok(line) => process.note(&line),
-                Err(error) => {
-                    panic!("{command:?}: {error} before it said {ready:?}\n{}", process.words())
-                }
+        process.until_it_says(ready);
+        process
+    }
+
+    /// Waits until what it says contains this.
+    pub(crate) fn until_it_says(&mut self, words: &str) {
+        while !self.said.contains(words) {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.note(&line),
+                Err(error) => panic!("{error} before it said {words:?}\n{}", self.words()),
             }
         }
-        process
     }
 
     fn note(&mut self, line: &str) {

@@ -10,6 +10,8 @@ pub struct Certificate {
     /// The common name, else the organisation, else a dash.
     pub subject: String,
     pub common_name: Option<String>,
+    /// Of the subject, in their order. Kubernetes takes them for a client's groups.
+    pub organisations: Vec<String>,
     pub issuer: String,
     pub is_self_signed: bool,
     pub not_after: Timestamp,
@@ -45,6 +47,7 @@ impl Certificate {
         Some(Self {
             is_self_signed: issuer == subject,
             common_name: attribute(subject, COMMON_NAME),
+            organisations: attributes(subject, ORGANISATION),
             subject: name(subject),
             issuer: name(issuer),
             not_after: time(not_after.tag, not_after.content)?,
@@ -89,18 +92,25 @@ fn name(parts: &[u8]) -> String {
 }
 
 /// The first attribute of a name that has this id.
-fn attribute(mut parts: &[u8], wanted: &[u8]) -> Option<String> {
+fn attribute(parts: &[u8], wanted: &[u8]) -> Option<String> {
+    attributes(parts, wanted).into_iter().next()
+}
+
+/// All attributes of a name that have this id, up to the first that cannot be read.
+fn attributes(mut parts: &[u8], wanted: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
     while let Some((mut set, rest)) = Der::take(parts, SET) {
         parts = rest;
         while let Some((pair, rest)) = Der::take(set, SEQUENCE) {
             set = rest;
-            let (id, value) = Der::take(pair, OBJECT_ID)?;
+            let Some((id, value)) = Der::take(pair, OBJECT_ID) else { return found };
             if id == wanted {
-                return Some(String::from_utf8_lossy(Der::any(value)?.content).into_owned());
+                let Some(value) = Der::any(value) else { return found };
+                found.push(String::from_utf8_lossy(value.content).into_owned());
             }
         }
     }
-    None
+    found
 }
 
 fn time(tag: u8, content: &[u8]) -> Option<Timestamp> {
@@ -136,6 +146,7 @@ mod tests {
             ("vCenter simulator", "vCenter simulator")
         );
         assert!(read.is_self_signed);
+        assert_eq!(read.organisations, ["Roost"]);
         assert!(read.not_after > Timestamp::constant(2_000_000_000, 0), "{:?}", read.not_after);
     }
 

@@ -16,7 +16,7 @@ pub use client_certificate::{ClientCertificate, ClientCertificateError};
 pub use identity::{IdentityError, TlsIdentity};
 pub use judge::{Belief, Disbelief};
 pub use pem::{PemError, PemFileError};
-pub use reload::{ServerFileError, ServerFiles};
+pub use reload::{ClientCa, ServerFileError, ServerFiles};
 pub use server::{ServerTls, ServerTlsError, TlsPart};
 pub use thumbprint::{Thumbprint, ThumbprintError};
 pub use trust::{Pins, TlsTrust, TrustError};

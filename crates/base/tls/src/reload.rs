@@ -22,7 +22,25 @@ pub struct ServerFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
     /// Authorities of clients that may show a certificate in place of a token.
-    pub client_ca: Option<PathBuf>,
+    pub client_ca: Option<ClientCa>,
+}
+
+/// Where the authorities of clients are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientCa {
+    /// Read again when it changes, as the other files are.
+    File(PathBuf),
+    /// Known already, in PEM form.
+    Pem(Vec<u8>),
+}
+
+impl ClientCa {
+    fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Pem(_) => None,
+        }
+    }
 }
 
 /// Which file cannot be used, and why.
@@ -47,7 +65,9 @@ impl ServerFiles {
         match part {
             TlsPart::Certificate => &self.certificate,
             TlsPart::Key => &self.key,
-            TlsPart::ClientCa => self.client_ca.as_ref().unwrap_or(&self.certificate),
+            TlsPart::ClientCa => {
+                self.client_ca.as_ref().and_then(ClientCa::file).unwrap_or(&self.certificate)
+            }
         }
     }
 
@@ -61,7 +81,11 @@ impl ServerFiles {
             })
         };
         let (chain, key) = (read(TlsPart::Certificate)?, read(TlsPart::Key)?);
-        let client_ca = self.client_ca.as_ref().map(|_| read(TlsPart::ClientCa)).transpose()?;
+        let client_ca = match &self.client_ca {
+            None => None,
+            Some(ClientCa::File(_)) => Some(read(TlsPart::ClientCa)?),
+            Some(ClientCa::Pem(known)) => Some(known.clone()),
+        };
         config(&chain, &key, client_ca.as_deref()).map_err(|source| {
             let part = source.part();
             ServerFileError::Use { part, path: self.path(part).to_owned(), source }
@@ -70,7 +94,8 @@ impl ServerFiles {
 
     /// Changes with every write and every replacement, also of what a symbolic link leads to.
     fn signature(&self) -> Vec<Option<Signature>> {
-        let files = [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()];
+        let client_ca = self.client_ca.as_ref().and_then(ClientCa::file);
+        let files = [Some(&self.certificate), Some(&self.key), client_ca];
         let of = |path: &PathBuf| {
             let found = std::fs::metadata(path).ok()?;
             Some((found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()))

@@ -17,6 +17,8 @@ pub enum TrustError {
     CaFile { path: PathBuf, source: PemFileError },
     #[error("the CA file {} holds no certificate", path.display())]
     NoCertificate { path: PathBuf },
+    #[error("the CA that was given holds no certificate in PEM form")]
+    NoCertificateInText,
     #[error("setting up the verification of certificates")]
     Verifier { source: rustls::client::VerifierBuilderError },
     #[error("setting up TLS")]
@@ -33,6 +35,8 @@ pub enum TlsTrust {
     System,
     /// Those of the authorities in a PEM file, and no others.
     CaFile(PathBuf),
+    /// Those of the authorities in this PEM text, and no others.
+    CaPem(String),
     /// Those of the system's authorities, and the one with this thumbprint.
     Thumbprint(Thumbprint),
     /// Everyone's.
@@ -71,8 +75,18 @@ impl TlsTrust {
     pub fn check(&self) -> Result<(), TrustError> {
         match self {
             Self::CaFile(path) => Self::read_ca_file(path).map(drop),
+            Self::CaPem(pem) => Self::read_ca_pem(pem).map(drop),
             Self::System | Self::Thumbprint(_) | Self::Insecure => Ok(()),
         }
+    }
+
+    pub(crate) fn read_ca_pem(pem: &str) -> Result<RootCertStore, TrustError> {
+        let mut roots = RootCertStore::empty();
+        let found = pem::certificates(pem.as_bytes());
+        for certificate in found.map_err(|_| TrustError::NoCertificateInText)? {
+            roots.add(certificate).map_err(|_| TrustError::NoCertificateInText)?;
+        }
+        Ok(roots)
     }
 
     pub(crate) fn read_ca_file(path: &Path) -> Result<RootCertStore, TrustError> {

@@ -31,6 +31,7 @@ impl Verifier {
             // Without any, whoever shows a certificate is refused with these words; plain HTTP is not in need of them.
             TlsTrust::System | TlsTrust::Thumbprint(_) => system_roots(),
             TlsTrust::CaFile(path) => TlsTrust::read_ca_file(path)?,
+            TlsTrust::CaPem(pem) => TlsTrust::read_ca_pem(pem)?,
             TlsTrust::Insecure => RootCertStore::empty(),
         };
         let authorities = if roots.is_empty() {

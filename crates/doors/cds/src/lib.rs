@@ -18,7 +18,6 @@ mod probe;
 mod protocol;
 mod queue;
 mod registration;
-mod secret;
 mod session;
 mod status;
 mod transport;
@@ -41,7 +40,7 @@ pub use probe::{Probe, ProbeSession, Version};
 pub use protocol::{JobId, Protocol};
 pub use queue::{JobHint, QueueHealth, QueueSettings, QueueWatch, WaitingJob};
 pub use registration::{HATCHERY_TYPE, Registration};
-pub use secret::Secret;
+pub use roost_settings::Secret;
 pub use status::{JobStatus, WorkerStatus};
 pub use transport::{
     SendFuture, Socket, SocketClosed, SocketError, SocketFuture, SocketPeer, Transport,

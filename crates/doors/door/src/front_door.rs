@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::routing::MethodRouter;
 use roost_views::{
-    CheckView, Gauges, LaneView, PoolView, QueueView, RequestDetail, RequestId, RequestView,
-    SteeringView, TileView, VmDetail, VmView,
+    CheckView, Gauges, LaneView, NeedView, OutageView, PoolView, QueueView, RequestDetail,
+    RequestId, RequestState, RequestView, SteeringView, TileView, VmDetail, VmView,
 };
 use serde_json::Value;
 
@@ -57,6 +57,38 @@ pub trait FrontDoor: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Requests with which nothing goes on until a person has done something. Doors with many requests make only these.
+    fn stuck(&self) -> Vec<RequestView> {
+        self.requests().into_iter().filter(RequestView::needs_person).collect()
+    }
+
+    /// What a person can do about requests that this gate turns away.
+    fn advice(&self, _gate: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The page of `docs/runbooks` on requests that do not get a VM, without its ending.
+    fn runbook(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What else does not go on until a person has looked. Requests that are [`stuck`](Self::stuck) and servers that cannot be reached are added by
+    /// the house.
+    fn needs(&self) -> Vec<NeedView> {
+        Vec::new()
+    }
+
+    /// Servers of its own that it cannot reach. The vCenter is the core's.
+    fn outages(&self) -> Vec<OutageView> {
+        Vec::new()
+    }
+
+    /// The requests that wait, in the order in which they get their turn.
+    fn line(&self) -> Vec<RequestId> {
+        let waiting = self.requests().into_iter().filter(|it| it.state == RequestState::Waiting);
+        waiting.map(|request| request.id).collect()
+    }
+
     /// What persons have told it.
     fn steering(&self) -> SteeringView {
         SteeringView::default()
@@ -65,6 +97,11 @@ pub trait FrontDoor: Debug + Send + Sync + 'static {
     /// How persons steer it. `None`: it can only be looked at.
     fn steer(&self) -> Option<&dyn Steer> {
         None
+    }
+
+    /// Whether one of its requests can be paused, by [`Action::PauseRequest`](crate::Action::PauseRequest).
+    fn pauses_requests(&self) -> bool {
+        false
     }
 
     /// What it answers beside what every door does, such as paths that the program had from which it takes over.

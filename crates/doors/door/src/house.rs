@@ -4,11 +4,15 @@ use jiff::Timestamp;
 use roost_clock::Clock;
 use roost_views::{
     AddressView, DecisionQuery, DecisionView, DeletionsDetail, DoorView, Gauges, Health, LaneView,
-    LinkDetail, Overview, PoolView, QueueView, RequestDetail, RequestId, RequestView, Spawning,
-    SteeringView, StepView, VmDetail, VmView,
+    LinkDetail, OutageView, Overview, PoolView, QueueView, RequestDetail, RequestId, RequestState,
+    RequestView, Spawning, SteeringView, StepView, VmDetail, VmView,
 };
 
-use crate::{Action, Answered, Core, Feed, FrontDoor, Order, Refused};
+use crate::exposition;
+use crate::{
+    Action, Answered, Core, CoreView, Demonstration, Feed, FrontDoor, History, Links, Order,
+    Refused, needs, outlook,
+};
 
 /// All doors of a process on their core: what the console shows and steers.
 #[derive(Debug)]
@@ -25,6 +29,12 @@ pub struct House {
     pub core: Option<Arc<dyn Core>>,
     /// On which doors and core say that something has changed.
     pub feed: Feed,
+    /// What it was like, minute by minute.
+    pub history: History,
+    /// The way to what other programs show.
+    pub links: Links,
+    /// `None` for a service that is real.
+    pub demonstration: Option<Arc<dyn Demonstration>>,
 }
 
 impl House {
@@ -78,9 +88,14 @@ impl House {
         let mut capacity = Gauges::default();
         let core = self.core.as_ref().map(|core| core.overview()).unwrap_or_default();
         let own = summaries.iter().flat_map(|(_, summary)| summary.gauges.0.clone());
-        own.chain(core.gauges.0).for_each(|(name, gauge)| capacity.add(name, gauge));
+        own.chain(core.gauges.0.clone()).for_each(|(name, gauge)| capacity.add(name, gauge));
         let longest = summaries.iter().max_by_key(|(_, it)| it.queue.oldest_waiting_secs);
-        let recent = DecisionQuery { limit: Some(Overview::RECENT), ..DecisionQuery::default() };
+        let recent = DecisionQuery {
+            limit: Some(Overview::RECENT),
+            events: true,
+            ..DecisionQuery::default()
+        };
+        let outages = self.outages(&core);
         Overview {
             service: self.name.clone(),
             version: self.version.clone(),
@@ -89,6 +104,8 @@ impl House {
             ready: summaries.iter().all(|(_, summary)| summary.ready),
             observes_only: self.observes_only,
             what_binds: longest.and_then(|(_, summary)| summary.what_binds.clone()),
+            needs: needs::of(&self.doors, &core, &outages, self.now()),
+            outages,
             queue: summaries.iter().fold(QueueView::default(), |all, (_, one)| one.queue.and(all)),
             lanes: lanes(summaries.iter().flat_map(|(_, summary)| &summary.lanes)),
             pools: self.pools(),
@@ -118,13 +135,24 @@ impl House {
         }
     }
 
+    fn outages(&self, core: &CoreView) -> Vec<OutageView> {
+        let vcenter = needs::vcenter_outage(&core.link, &self.doors);
+        vcenter.into_iter().chain(self.doors.iter().flat_map(|door| door.outages())).collect()
+    }
+
     /// Of all doors, one door after the other.
     pub fn requests(&self) -> Vec<RequestView> {
         self.doors.iter().flat_map(|door| door.requests()).collect()
     }
 
     pub fn request(&self, id: &RequestId) -> Option<RequestDetail> {
-        self.door(&id.door)?.request(&id.id)
+        let door = self.door(&id.door)?;
+        let mut detail = door.request(&id.id)?;
+        if detail.request.state == RequestState::Waiting {
+            let runs = self.history.run_times(&id.door);
+            detail.outlook = Some(outlook::of(&detail, &door.line(), &self.vms(), &runs, self));
+        }
+        Some(detail)
     }
 
     pub fn vms(&self) -> Vec<VmView> {
@@ -204,7 +232,9 @@ impl House {
                 let owner = self.doors.iter().find(has).or(self.doors.first());
                 Some(owner.ok_or_else(|| unknown(format!("pool {pool}")))?)
             }
-            Action::Recheck { request } => {
+            Action::Recheck { request }
+            | Action::PauseRequest { request }
+            | Action::ResumeRequest { request } => {
                 let door = self.door(&request.door);
                 Some(door.ok_or_else(|| unknown(format!("door {}", request.door)))?)
             }
@@ -217,17 +247,27 @@ impl House {
         if let Some(door) = door {
             return tell(door, order).await;
         }
-        let mut words = Vec::new();
+        // Some doors cannot be told this. It is done if one of them did it, and the others say how they are told.
+        let (mut words, mut refused) = (Vec::new(), Vec::new());
         for door in &self.doors {
-            words.push(tell(door, order.clone()).await?);
+            match tell(door, order.clone()).await {
+                Ok(said) => words.push(said),
+                Err(refusal) => refused.push((door.words().name, refusal)),
+            }
+        }
+        if words.is_empty()
+            && let Some((_, refusal)) = refused.pop()
+        {
+            return Err(refusal);
         }
         words.dedup();
+        words.extend(refused.into_iter().map(|(door, refusal)| format!("{door} not: {refusal}")));
         Ok(words.join("; "))
     }
 
     pub fn metrics(&self) -> String {
         let own = self.doors.iter().map(|door| door.metrics());
-        own.chain(self.core.as_ref().map(|core| core.metrics())).collect()
+        exposition::merged(own.chain(self.core.as_ref().map(|core| core.metrics())))
     }
 
     pub fn http_answered(&self, answered: &Answered) {

@@ -30,6 +30,13 @@ pub enum Action {
     Recheck {
         request: RequestId,
     },
+    /// Leave it and its VM as they are.
+    PauseRequest {
+        request: RequestId,
+    },
+    ResumeRequest {
+        request: RequestId,
+    },
 }
 
 /// What a person found who has looked at why deletions are frozen.

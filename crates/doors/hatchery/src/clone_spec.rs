@@ -15,6 +15,7 @@ use crate::annotation::{Annotation, Doom};
 use crate::flavor::{self, DiskError, FirstDisk, Flavor};
 use crate::model::{WorkerModel, last_modified};
 use crate::names;
+use crate::process::ProcessMark;
 
 /// Where clones go, found once on the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,8 @@ pub struct Birth<'a> {
     pub flavor: Option<&'a Flavor>,
     /// `None`: it asks a DHCP server.
     pub address: Option<&'a AddressGrant>,
+    /// Who clones it.
+    pub process: Option<&'a ProcessMark>,
     pub now: Timestamp,
 }
 
@@ -71,6 +74,7 @@ impl Birth<'_> {
             created: self.now.into(),
             ip_address: self.address.map(|grant| grant.address.to_string()).unwrap_or_default(),
             flavor: self.flavor.map(|flavor| flavor.name.clone()).unwrap_or_default(),
+            process: self.process.cloned(),
             ..Annotation::default()
         };
         let v1 = |annotation: &mut Annotation, model: &v1::Model| {
@@ -147,6 +151,8 @@ pub struct Claim<'a> {
     pub flavor: Option<&'a Flavor>,
     /// The spare's devices, needed when the flavor has a disk size.
     pub devices: &'a [VirtualDevice],
+    /// Who claims it.
+    pub process: Option<&'a ProcessMark>,
     pub now: Timestamp,
 }
 
@@ -163,6 +169,7 @@ impl Claim<'_> {
     /// Name, annotation and size in one change (D18): there is no moment at which the VM is neither spare nor worker.
     pub fn reconfigure(&self) -> Result<Reconfigure, ClaimError> {
         let mut annotation = self.spare.claimed(self.hatchery, self.worker, self.job, self.now);
+        annotation.process = self.process.cloned();
         if let WorkerModel::V2(model) = self.model {
             annotation.worker_model_path.clone_from(&model.name);
         }
@@ -211,6 +218,12 @@ pub fn mark_for_deletion(
     marked.doom(doom);
     let renamed = names::VmName::of(name).is_spare().then(|| names::retired(name));
     Reconfigure { name: renamed, annotation: Some(marked.to_string()), ..Reconfigure::default() }
+}
+
+/// Writes the mark of another process into a VM's annotation, and nothing else.
+pub fn sign(annotation: &Annotation, process: &ProcessMark) -> Reconfigure {
+    let signed = Annotation { process: Some(process.clone()), ..annotation.clone() };
+    Reconfigure { annotation: Some(signed.to_string()), ..Reconfigure::default() }
 }
 
 /// The model that a V1 spare or worker is of.
@@ -278,6 +291,7 @@ mod tests {
             purpose,
             flavor: None,
             address: None,
+            process: None,
             now: NOW,
         }
     }
@@ -393,6 +407,7 @@ mod tests {
             model,
             flavor,
             devices,
+            process: None,
             now: NOW,
         }
     }

@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod clone_spec;
 pub mod cold;
 pub mod config;
+pub mod doctor;
 pub mod door;
 pub mod flavor;
 mod front_door;
@@ -17,6 +18,7 @@ pub mod plan;
 #[doc(hidden)]
 pub mod planted;
 pub mod pool;
+pub mod process;
 pub mod refusal;
 pub mod retire;
 pub mod run;

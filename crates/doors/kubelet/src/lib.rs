@@ -1,16 +1,24 @@
 #![doc = include_str!("../README.md")]
 
+mod api;
+#[cfg(test)]
+mod behaviours;
 mod contract;
+mod front_door;
 mod kubelet;
 mod metrics;
 mod node;
+pub mod planted;
 mod pods;
 mod settings;
 #[cfg(test)]
 mod testing;
+mod usage;
 
+pub use api::KubeletApi;
 pub use contract::key;
+pub use front_door::{KubeletCore, KubeletDoor, WORDS};
 pub use kubelet::{Kubelet, KubeletParts, StartError};
 pub use node::Resources;
 pub use pods::{NoPinger, OrphanPolicy, Pinger, StartupError};
-pub use settings::{Problem, Settings};
+pub use settings::{Problem, QemuVariables, Settings};

@@ -1,14 +1,15 @@
 //! All metrics of the kubelet, under the names that dashboards know.
 
-use std::sync::atomic::AtomicU64;
-
 use jiff::SignedDuration;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
+
+/// What every name begins with.
+pub(crate) const PREFIX: &str = "vk_cocoon";
 
 const BOOT: [f64; 9] = [0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 const SAVE: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0];
@@ -60,6 +61,14 @@ pub(crate) struct Metrics {
     pull_seconds: Histogram,
     probe_seconds: Histogram,
     pub(crate) pings_unavailable: Gauge<i64>,
+    pub(crate) cache_bytes: Gauge,
+    pub(crate) cache_evictions: Counter,
+}
+
+/// Registers a metric and hands it back.
+fn put<M: Metric + Clone>(to: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    to.register(name, help, metric.clone());
+    metric
 }
 
 fn seconds(took: SignedDuration) -> f64 {
@@ -72,82 +81,87 @@ fn outcome(is_ok: bool) -> Outcome {
 
 impl Metrics {
     pub(crate) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            lifecycle: Family::default(),
-            pulls: Family::default(),
-            saves: Family::default(),
-            pushes: Family::default(),
-            from_dir: Family::default(),
-            vms: Gauge::default(),
-            orphans: Counter::<u64, AtomicU64>::default(),
-            inspect_failures: Counter::default(),
-            evict_failures: Counter::default(),
-            adopted_by_name: Counter::default(),
-            boot: Family::new_with_constructor(BootHistogram),
-            save_seconds: Histogram::new(SAVE),
-            push_seconds: Histogram::new(TRANSFER),
-            pull_seconds: Histogram::new(TRANSFER),
-            probe_seconds: Histogram::new(PROBE),
-            pings_unavailable: Gauge::default(),
-        };
-        let registry = registry.sub_registry_with_prefix("vk_cocoon");
-        registry.register("pod_lifecycle", "Pod operations by result", metrics.lifecycle.clone());
-        registry.register("snapshot_pull", "Snapshots pulled", metrics.pulls.clone());
-        registry.register("snapshot_save", "Snapshots saved", metrics.saves.clone());
-        registry.register("snapshot_push", "Snapshots pushed", metrics.pushes.clone());
-        registry.register(
-            "clone_from_dir",
-            "VMs cloned from a folder of the host",
-            metrics.from_dir.clone(),
-        );
-        registry.register("vm_table_size", "VMs that back pods", metrics.vms.clone());
-        registry.register("orphan_vm", "VMs without a pod at a start", metrics.orphans.clone());
-        registry.register(
-            "vm_inspect_transient_fail",
-            "VMs that could not be looked at",
-            metrics.inspect_failures.clone(),
-        );
-        registry.register(
-            "pod_evict_failure",
-            "Pods of lost VMs that could not be deleted",
-            metrics.evict_failures.clone(),
-        );
-        registry.register(
-            "reconcile_adopt_by_name",
-            "VMs found by name at a start",
-            metrics.adopted_by_name.clone(),
-        );
-        registry.register(
-            "vm_boot_duration_seconds",
-            "From the request to a running VM",
-            metrics.boot.clone(),
-        );
-        registry.register(
-            "snapshot_save_duration_seconds",
-            "Time to save a snapshot",
-            metrics.save_seconds.clone(),
-        );
-        registry.register(
-            "snapshot_push_duration_seconds",
-            "Time to push a snapshot",
-            metrics.push_seconds.clone(),
-        );
-        registry.register(
-            "snapshot_pull_duration_seconds",
-            "Time to pull a snapshot",
-            metrics.pull_seconds.clone(),
-        );
-        registry.register(
-            "probe_duration_seconds",
-            "Time of one probe",
-            metrics.probe_seconds.clone(),
-        );
-        registry.register(
-            "ping_unavailable",
-            "1 if this process may send no pings, so that an address counts as an answer",
-            metrics.pings_unavailable.clone(),
-        );
-        metrics
+        let to = registry.sub_registry_with_prefix(PREFIX);
+        Self {
+            lifecycle: put(to, "pod_lifecycle", "Pod operations by result", Family::default()),
+            pulls: put(to, "snapshot_pull", "Snapshots pulled", Family::default()),
+            saves: put(to, "snapshot_save", "Snapshots saved", Family::default()),
+            pushes: put(to, "snapshot_push", "Snapshots pushed", Family::default()),
+            from_dir: put(
+                to,
+                "clone_from_dir",
+                "VMs cloned from a folder of the host",
+                Family::default(),
+            ),
+            vms: put(to, "vm_table_size", "VMs that back pods", Gauge::default()),
+            orphans: put(to, "orphan_vm", "VMs without a pod at a start", Counter::default()),
+            inspect_failures: put(
+                to,
+                "vm_inspect_transient_fail",
+                "VMs that could not be looked at",
+                Counter::default(),
+            ),
+            evict_failures: put(
+                to,
+                "pod_evict_failure",
+                "Pods of lost VMs that could not be deleted",
+                Counter::default(),
+            ),
+            adopted_by_name: put(
+                to,
+                "reconcile_adopt_by_name",
+                "VMs found by name at a start",
+                Counter::default(),
+            ),
+            boot: put(
+                to,
+                "vm_boot_duration_seconds",
+                "From the request to a running VM",
+                Family::new_with_constructor(BootHistogram),
+            ),
+            save_seconds: put(
+                to,
+                "snapshot_save_duration_seconds",
+                "Time to save a snapshot",
+                Histogram::new(SAVE),
+            ),
+            push_seconds: put(
+                to,
+                "snapshot_push_duration_seconds",
+                "Time to push a snapshot",
+                Histogram::new(TRANSFER),
+            ),
+            pull_seconds: put(
+                to,
+                "snapshot_pull_duration_seconds",
+                "Time to pull a snapshot",
+                Histogram::new(TRANSFER),
+            ),
+            probe_seconds: put(
+                to,
+                "probe_duration_seconds",
+                "Time of one probe",
+                Histogram::new(PROBE),
+            ),
+            cache_bytes: put(
+                to,
+                "snapshot_cache_bytes",
+                "Disk that pulled snapshots take",
+                Gauge::default(),
+            ),
+            cache_evictions: put(
+                to,
+                "snapshot_cache_eviction",
+                "Pulled snapshots removed because the cache was full",
+                Counter::default(),
+            ),
+            pings_unavailable: put(
+                to,
+                "ping_unavailable",
+                "1 if this process may send no pings, so that an address counts as an answer",
+                Gauge::default(),
+            ),
+        }
     }
 
     pub(crate) fn lifecycle(&self, op: &'static str, result: &'static str) {

@@ -1,6 +1,6 @@
 //! A clone wakes with the network of its source. This is the script that gives it its own.
 
-use crate::record::{Nic, VmRecord};
+use crate::record::{Backend, Nic, VmRecord};
 
 /// Where a VM's disk came from, as far as it decides who configures its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub struct PostClone {
 impl PostClone {
     /// `None` where nothing is owed: Cloud Hypervisor gives the clone new cards, and DHCP by MAC address does the rest.
     pub fn needed(vm: &VmRecord, image: SourceImage) -> Option<Self> {
+        // Each guest has a network of its own, the same for all, so that what a clone remembers is right.
+        if vm.hypervisor.as_str() == Backend::QEMU {
+            return None;
+        }
         let is_needed = vm.hypervisor.is_firecracker()
             || image == SourceImage::Cloud
             || vm.has_static_address();

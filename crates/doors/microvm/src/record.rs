@@ -222,6 +222,13 @@ pub struct SnapshotRecord {
     pub created_at: Option<Timestamp>,
 }
 
+impl SnapshotRecord {
+    /// It came from a registry, so that it can be had again.
+    pub fn is_pulled(&self) -> bool {
+        self.description.starts_with("pulled from ")
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageRecord {

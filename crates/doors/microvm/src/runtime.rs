@@ -61,6 +61,23 @@ pub trait Runtime: Send + Sync + fmt::Debug {
     ) -> Answer<'a, i32>;
     fn logs<'a>(&'a self, vm: &'a str, options: LogOptions, to: Output) -> Answer<'a, ()>;
 
+    /// Asks the guest itself whether it is there, where a ping of its address cannot tell. `None`: ping the address.
+    fn ping<'a>(&'a self, _vm: &'a str) -> Option<Answer<'a, ()>> {
+        None
+    }
+    /// Sees to it that a TCP port of the guest is found at the VM's address.
+    fn reach<'a>(&'a self, _vm: &'a str, _port: u16) -> Answer<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+    /// Whether the guest itself has taken a connection to this port, where [`Capabilities::forwards_ports`].
+    fn is_taken<'a>(&'a self, _vm: &'a str, _port: u16) -> Answer<'a, bool> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// How much of the disk a snapshot takes. Where nobody knows, its memory.
+    fn snapshot_size(&self, snapshot: &SnapshotRecord) -> u64 {
+        snapshot.memory
+    }
     /// The socket of the VM's serial console.
     fn console(&self, vm: &VmRecord) -> PathBuf;
     /// The file that the VM's own changes to its disk are in, if there is one.
@@ -78,6 +95,10 @@ pub struct Capabilities {
     pub exec: bool,
     pub exec_tty: bool,
     pub follow_logs: bool,
+    /// The one hypervisor that there is, whichever a pod names. `None`: the one that the pod names.
+    pub only: Option<&'static str>,
+    /// Something on this host answers for the guest's ports, so that a connection proves nothing until the guest has taken it.
+    pub forwards_ports: bool,
 }
 
 /// Sizes in bytes; what is `None` is the runtime's default.

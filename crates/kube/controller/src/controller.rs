@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::manager::Manager;
 use crate::object::Object;
 use crate::reconciler::Reconciler;
-use crate::watch::{Change, Watch};
+use crate::watch::{Change, Listener, Watch};
 use crate::worker::{Run, Worker};
 
 /// How a controller works.
@@ -103,7 +103,7 @@ impl<'a, K: Object> Controller<'a, K> {
         dependents: impl Fn(&Change<R>) -> Vec<Key> + Send + Sync + 'static,
     ) -> Self {
         let intake = Arc::clone(&self.intake);
-        watch.listen(move |change| {
+        let listener: Listener<R> = Arc::new(move |change: &Change<R>| {
             let cause = match change.cause {
                 // A list at the start brings no news for those who depend on it.
                 Cause::InitialList => Cause::InitialList,
@@ -113,6 +113,9 @@ impl<'a, K: Object> Controller<'a, K> {
                 intake.put(key, cause);
             }
         });
+        // What this process itself writes is news for those who depend on it.
+        watch.store().follow(Arc::clone(&listener));
+        watch.listen(move |change| listener(change));
         self.awaited.push(awaited(watch));
         self
     }

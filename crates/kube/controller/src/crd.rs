@@ -10,8 +10,8 @@ use tokio::time::sleep;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CrdError {
-    #[error("document {number} is no definition of a kind")]
-    Parse { number: usize, source: serde_saphyr::Error },
+    #[error("document {number} is no definition of a kind: {problem}")]
+    Parse { number: usize, problem: String },
     #[error("document {number} is a {kind}, not a CustomResourceDefinition")]
     Kind { number: usize, kind: String },
     #[error("applying {name}")]
@@ -24,7 +24,11 @@ pub enum CrdError {
 pub fn parse_crds(yaml: &str) -> Result<Vec<CustomResourceDefinition>, CrdError> {
     let mut crds = Vec::new();
     for (number, document) in documents(yaml).enumerate() {
-        let failed = |source| CrdError::Parse { number, source };
+        // Without the excerpt of the text that the parser adds below its message.
+        let failed = |error: serde_saphyr::Error| {
+            let problem = error.without_snippet().to_string();
+            CrdError::Parse { number, problem: problem.lines().collect::<Vec<_>>().join(" ") }
+        };
         let value: Value = serde_saphyr::from_str(document).map_err(failed)?;
         let kind = value["kind"].as_str().unwrap_or_default();
         if kind != "CustomResourceDefinition" {
@@ -188,7 +192,9 @@ spec: {group: example.com, names: {kind: Cat, plural: cats}, scope: Cluster, ver
     fn what_is_no_definition_is_told_with_its_place() {
         let error = parse_crds("kind: Secret\n").unwrap_err();
         assert_eq!(error.to_string(), "document 0 is a Secret, not a CustomResourceDefinition");
-        assert!(matches!(parse_crds("kind: [\n"), Err(CrdError::Parse { number: 0, .. })));
+        let error = parse_crds("kind: [\n").unwrap_err();
+        assert!(matches!(error, CrdError::Parse { number: 0, .. }));
+        assert_eq!(error.to_string().lines().count(), 1, "{error}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Draft<K: Object> {
     pub(crate) wanted: K,
     pub(crate) resource: K::DynamicType,
     pub(crate) owned_conditions: Vec<String>,
+    /// Whether a conflict brought in what the pass has not seen, and no write has told of it yet.
+    pub(crate) has_others: bool,
     pub(crate) home: Option<Home<K>>,
 }
 
@@ -52,7 +54,7 @@ impl<K: Object> Draft<K> {
     /// A draft of an object that was read by other means than a watch.
     pub fn of(seen: Arc<K>, resource: K::DynamicType) -> Self {
         let wanted = K::clone(&seen);
-        Self { seen, wanted, resource, owned_conditions: Vec::new(), home: None }
+        Self { seen, wanted, resource, owned_conditions: Vec::new(), has_others: false, home: None }
     }
 
     pub fn key(&self) -> Key {

@@ -107,6 +107,7 @@ impl<K: Object> Author for Intake<K> {
 trait Enqueue: Send + Sync {
     fn add(&self, add: Add, key: Key);
     fn signal(&self, key: Key);
+    fn depths(&self) -> Vec<(String, u64)>;
 }
 
 impl<K: Object> Enqueue for Intake<K> {
@@ -116,6 +117,10 @@ impl<K: Object> Enqueue for Intake<K> {
 
     fn signal(&self, key: Key) {
         self.put(key, Cause::Signal);
+    }
+
+    fn depths(&self) -> Vec<(String, u64)> {
+        self.queue.depths()
     }
 }
 
@@ -140,6 +145,11 @@ impl Trigger {
     /// At the priority that the reconciler gives the object for a signal.
     pub fn signal(&self, key: Key) {
         self.0.signal(key);
+    }
+
+    /// How many keys wait for a worker, by the label of their priority.
+    pub fn depths(&self) -> Vec<(String, u64)> {
+        self.0.depths()
     }
 }
 

@@ -123,8 +123,9 @@ impl Candidate {
                     warn!(lease = %self.settings.name, %error, "lease {} could not be read or taken", self.settings.name);
                 }
             }
-            // Spread, so that candidates that wait for the same moment do not collide for ever.
-            let period = self.settings.retry_period;
+            // Twice as often as the holder renews, so that a lease that is given up is taken within one period. Spread, so that
+            // candidates that wait for the same moment do not collide for ever.
+            let period = self.settings.retry_period / 2;
             sleep(self.random.duration(period, period.mul_f64(1.2))).await;
         }
     }

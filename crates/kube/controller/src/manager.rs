@@ -189,8 +189,17 @@ impl Manager {
         self.leads.push(lead);
     }
 
+    /// Watches until `shutdown` returns and does nothing else: no pass, no lease, no event.
+    pub async fn observe(self, shutdown: impl Future<Output = ()> + Send) {
+        self.run_as(Part::Observes, shutdown).await;
+    }
+
     /// Runs until `shutdown` returns, then drains: no new passes, running ones finish, the lease is given up.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
+        self.run_as(Part::Works, shutdown).await;
+    }
+
+    async fn run_as(self, part: Part, shutdown: impl Future<Output = ()> + Send) {
         let mut watches = JoinSet::new();
         for watch in &self.watches {
             watches.spawn(keep_running(Arc::clone(watch)));
@@ -203,8 +212,14 @@ impl Manager {
             std::future::pending::<()>().await;
         };
         let events = self.events.run();
+        let part = async {
+            match part {
+                Part::Works => self.lead_until(shutdown).await,
+                Part::Observes => shutdown.await,
+            }
+        };
         tokio::select! {
-            () = self.lead_until(shutdown) => {}
+            () = part => {}
             () = tell_synced => {}
             () = events => {}
         }
@@ -230,6 +245,7 @@ impl Manager {
             self.metrics.leads(candidate.name(), false);
             match ended {
                 Ended::Shutdown => return candidate.release().await,
+                Ended::LostInDrain => return,
                 // Somebody else may work already; we stand by and try again.
                 Ended::Lost => {}
             }
@@ -257,13 +273,13 @@ impl Manager {
             () = shutdown.as_mut() => Ended::Shutdown,
         };
         let ended = match ended {
-            Ended::Lost => Ended::Lost,
+            Ended::Lost | Ended::LostInDrain => ended,
             Ended::Shutdown => {
                 phase.send_replace(Phase::Draining);
                 // Passes that still run need the lease: it is renewed until they are done.
                 tokio::select! {
                     biased;
-                    () = &mut lost => Ended::Lost,
+                    () = &mut lost => Ended::LostInDrain,
                     finished = timeout(self.drain, finish(&mut leads)) => {
                         if finished.is_err() {
                             warn!("passes did not finish within {:?} and are dropped", self.drain);
@@ -283,6 +299,12 @@ impl Manager {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Works,
+    Observes,
+}
+
 async fn finish(leads: &mut JoinSet<()>) {
     while leads.join_next().await.is_some() {}
 }
@@ -290,6 +312,8 @@ async fn finish(leads: &mut JoinSet<()>) {
 enum Ended {
     Shutdown,
     Lost,
+    /// The process is to end, and there is no lease to give up any more.
+    LostInDrain,
 }
 
 /// A watch that panics is started again: its store keeps what it has, and a list brings the rest.

@@ -6,10 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
+use crate::cause::Cause;
 use crate::index::{Extract, Index, IndexEntries};
 use crate::key::Key;
 use crate::object::Object;
 use crate::version::{Relation, relation};
+use crate::watch::{Change, Listener};
 
 /// Deleted objects whose late messages are still recognised. A message that is later than this many
 /// deletions would show a ghost until the next list; servers that keep the order never send one.
@@ -23,6 +25,8 @@ pub struct Store<K> {
 struct Shared<K> {
     content: RwLock<Content<K>>,
     is_synced: watch::Sender<bool>,
+    /// Those who depend on these objects and hear of own writes: the watch, which follows, has nothing new for them.
+    followers: RwLock<Vec<Listener<K>>>,
 }
 
 struct Content<K> {
@@ -76,8 +80,8 @@ impl<K: Object> Store<K> {
     pub(crate) fn new() -> Self {
         let content =
             Content { objects: HashMap::new(), indexes: Vec::new(), deleted: Deleted::default() };
-        let is_synced = watch::Sender::new(false);
-        Self { shared: Arc::new(Shared { content: RwLock::new(content), is_synced }) }
+        let (is_synced, followers) = (watch::Sender::new(false), RwLock::default());
+        Self { shared: Arc::new(Shared { content: RwLock::new(content), is_synced, followers }) }
     }
 
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
@@ -166,12 +170,22 @@ impl<K: Object> Store<K> {
     pub(crate) fn written(&self, object: &K) {
         let mut content = self.write();
         let key = Key::of(object);
-        let Some(known) = content.objects.get(&key) else { return };
-        if relation(known.as_ref(), object) == Relation::Newer && has_number(object) {
-            let mut object = object.clone();
-            object.meta_mut().managed_fields = None;
-            content.put(&key, object);
+        let Some(old) = content.objects.get(&key).cloned() else { return };
+        if relation(old.as_ref(), object) != Relation::Newer || !has_number(object) {
+            return;
         }
+        let mut object = object.clone();
+        object.meta_mut().managed_fields = None;
+        let object = content.put(&key, object);
+        drop(content);
+        let change = Change { cause: Cause::Changed, object, old: Some(old) };
+        let followers = self.shared.followers.read().unwrap_or_else(PoisonError::into_inner);
+        followers.iter().for_each(|follower| follower(&change));
+    }
+
+    /// Called for each own write, after the store has it. Must not block.
+    pub(crate) fn follow(&self, follower: Listener<K>) {
+        self.shared.followers.write().unwrap_or_else(PoisonError::into_inner).push(follower);
     }
 
     /// The object was deleted. `None` if it was not known, or if this is the late deletion of an earlier
@@ -297,7 +311,14 @@ mod tests {
         store.written(&object("a", "1", 5));
         assert!(store.is_empty());
         store.arrive(object("a", "1", 5));
+        let heard = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&heard);
+        store.follow(Arc::new(move |_: &Change<ConfigMap>| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }));
         store.written(&object("a", "1", 7));
+        store.written(&object("a", "1", 7));
+        assert_eq!(heard.load(std::sync::atomic::Ordering::Relaxed), 1, "dependents hear of it");
         assert!(matches!(store.arrive(object("a", "1", 6)), Arrival::Known));
         assert!(matches!(store.arrive(object("a", "1", 7)), Arrival::Known), "our own write");
         assert!(matches!(store.arrive(object("a", "1", 8)), Arrival::Changed { .. }));

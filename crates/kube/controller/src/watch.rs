@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::pin::pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -42,7 +42,9 @@ pub struct Change<K> {
     pub old: Option<Arc<K>>,
 }
 
-type Listener<K> = Arc<dyn Fn(&Change<K>) + Send + Sync>;
+type Trim<K> = Box<dyn Fn(&mut K) + Send + Sync>;
+
+pub(crate) type Listener<K> = Arc<dyn Fn(&Change<K>) + Send + Sync>;
 
 /// One kind, watched once however many controllers look at it. Cheap to clone.
 pub struct Watch<K: Object> {
@@ -56,6 +58,7 @@ struct Shared<K: Object> {
     config: watcher::Config,
     store: Store<K>,
     listeners: RwLock<Vec<Listener<K>>>,
+    trim: OnceLock<Trim<K>>,
     random: Random,
 }
 
@@ -68,7 +71,8 @@ impl<K: Object> Watch<K> {
     ) -> Self {
         let (store, listeners) = (Store::new(), RwLock::default());
         let client = api.clone().into_client();
-        let shared = Shared { api, client, resource, config, store, listeners, random };
+        let trim = OnceLock::new();
+        let shared = Shared { api, client, resource, config, store, listeners, trim, random };
         Self { shared: Arc::new(shared) }
     }
 
@@ -82,6 +86,12 @@ impl<K: Object> Watch<K> {
         I: IntoIterator<Item = String>,
     {
         self.shared.store.index(values)
+    }
+
+    /// Takes away what nobody reads before an object is kept, so that large objects of others cost little memory. Only for kinds that are never
+    /// written as a whole. The first call counts.
+    pub fn trim(&self, trim: impl Fn(&mut K) + Send + Sync + 'static) {
+        let _ = self.shared.trim.set(Box::new(trim));
     }
 
     /// Called for each change, after the store has it. Must not block.
@@ -166,6 +176,9 @@ impl<K: Object> Watch<K> {
     fn arrive(&self, mut object: K, if_new: Cause) {
         // Half of an object's size, and nothing that a reconciler may depend on.
         object.meta_mut().managed_fields = None;
+        if let Some(trim) = self.shared.trim.get() {
+            trim(&mut object);
+        }
         match self.shared.store.arrive(object) {
             Arrival::Known => {}
             Arrival::Created(new) => self.tell(if_new, new, None),

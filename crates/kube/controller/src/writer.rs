@@ -164,8 +164,6 @@ impl Writer {
             return Ok(false);
         }
         let at = At { kind: K::kind(&draft.resource).into_owned(), key: draft.key() };
-        // Whether the pass has not seen all that its own write is made on top of.
-        let mut has_others = false;
         for attempt in 0.. {
             let seen = at.encode(draft.seen.as_ref())?;
             let wanted = at.encode(&draft.wanted)?;
@@ -179,7 +177,8 @@ impl Writer {
             let writing = Writing::begin(draft, &at);
             match self.patch(draft, &at, part, &patch).await {
                 Ok(answer) => {
-                    has_others |= Self::take_in(draft, &at, &seen, &wanted, &patch, answer)?;
+                    let others = Self::take_in(draft, &at, &seen, &wanted, &patch, answer)?;
+                    let has_others = std::mem::take(&mut draft.has_others) || others;
                     let version = draft.seen.meta().resource_version.as_deref().unwrap_or_default();
                     writing.end(if has_others {
                         Written::WithOthers(version)
@@ -193,7 +192,7 @@ impl Writer {
                     debug!(key = %at.key, attempt, "{} was changed by somebody else", at.key);
                     self.wait(attempt).await;
                     let latest = self.read(draft, &at).await?;
-                    has_others |= differ(&seen, &at.encode(&latest)?);
+                    draft.has_others |= differ(&seen, &at.encode(&latest)?);
                     Self::rebase(draft, &at, &seen, &wanted, latest)?;
                 }
                 Err(source) => {

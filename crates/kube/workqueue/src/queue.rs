@@ -144,6 +144,14 @@ impl<K: Eq + Hash + Clone> Workqueue<K> {
         state.len()
     }
 
+    /// Keys that are ready, by the label of their priority.
+    pub fn depths(&self) -> Vec<(String, u64)> {
+        let mut state = self.shared.lock();
+        self.shared.ripen(&mut state);
+        let depths = state.tally.depths.iter();
+        depths.map(|depth| (depth.label.to_string(), depth.keys)).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -26,6 +26,19 @@
     }
   };
 
+  // The service's time by UTC, and beside it by the clock of whoever looks.
+  const zone = new Date().getTimezoneOffset() === 0;
+  const local = (at) => new Date(at).toLocaleTimeString([], { hour12: false });
+  const showClock = () => {
+    if (by("clock")) by("clock").textContent = new Date(now).toISOString().slice(11, 19);
+    if (by("local") && !zone) by("local").textContent = local(now) + " here";
+  };
+  document.addEventListener("mouseover", (event) => {
+    const el = event.target.closest("time[datetime]");
+    if (!el || zone || el.title.includes(" here")) return;
+    el.title += ", " + new Date(el.dateTime).toLocaleString([], { hour12: false }) + " here";
+  });
+
   const say = (text, bad) => {
     const el = by("said");
     el.textContent = text;
@@ -94,7 +107,9 @@
     (el.dataset.post || (el.getAttribute("href") && "h" + el.getAttribute("href")));
   const patch = (news) => {
     now = news.now;
-    by("clock").textContent = new Date(now).toISOString().slice(11, 19);
+    showClock();
+    const waits = news.waiting > 0 ? "(" + news.waiting + ") " : "";
+    document.title = waits + document.body.dataset.title;
     const focus = marked(document.activeElement);
     for (const [id, change] of Object.entries(news.set || {})) {
       const html = edited(known.set.get(id) || "", change), el = by("b-" + id);
@@ -145,6 +160,23 @@
     if (el && el.textContent !== text) { el.textContent = text; el.className = "chip " + mood; }
   };
 
+  // What is shown is of then: it must not look as if it were of now.
+  const lost = (pause) => {
+    document.body.classList.add("lost");
+    const el = by("lost");
+    if (!el) return;
+    lost.since = lost.since || now;
+    el.textContent = "No connection to the service since " + new Date(lost.since).toISOString().slice(11, 19) +
+      " UTC. What is shown below is from then; what the service does meanwhile is not known. Next try in " + Math.ceil(pause / 1000) + " s.";
+    el.hidden = false;
+  };
+  const found = () => {
+    if (!document.body.classList.contains("lost")) return;
+    document.body.classList.remove("lost");
+    lost.since = null;
+    by("lost").hidden = true;
+  };
+
   // Not an EventSource: it cannot show a token.
   const follow = async () => {
     if (stream) stream.abort();
@@ -168,13 +200,15 @@
           text = parts.pop();
           for (const part of parts) {
             const data = part.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
-            if (data) { patch(JSON.parse(data)); state("live", "good"); pause = 500; }
+            if (data) { patch(JSON.parse(data)); state("live", "good"); found(); pause = 500; }
           }
         }
       } catch (error) {
         if (mine.signal.aborted) return;
       }
+      if (mine.signal.aborted) return;
       state("lost, trying again", "bad");
+      lost(pause);
       await new Promise((done) => setTimeout(done, pause));
       pause = Math.min(pause * 2, 10000);
     }
@@ -185,7 +219,7 @@
     const answer = await fetch(url, { headers: headers({ Accept: "text/html" }), cache: "no-store" });
     if (!(answer.headers.get("content-type") || "").startsWith("text/html")) { location.href = url; return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (push) history.pushState(null, "", url);
+    if (push) history.pushState(null, "", answer.redirected ? answer.url : url);
     document.title = page.title;
     document.body.replaceWith(document.adoptNode(page.body));
     begin();
@@ -219,12 +253,15 @@
 
   const act = async (button) => {
     const { post, with: rest, confirm } = button.dataset, words = button.textContent;
-    by("question").textContent = confirm;
-    const reason = by("ask").querySelector("input");
-    reason.value = "";
-    if ((await asked(by("ask"))) !== "yes") return;
     const body = JSON.parse(rest || "{}");
-    if (reason.value.trim()) body.reason = reason.value.trim();
+    if (confirm) {
+      by("question").textContent = confirm;
+      by("ask").querySelector("button[value=yes]").textContent = words;
+      const reason = by("ask").querySelector("input");
+      reason.value = "";
+      if ((await asked(by("ask"))) !== "yes") return;
+      if (reason.value.trim()) body.reason = reason.value.trim();
+    }
     try {
       const answer = await fetch(post, { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) });
       const said = await answer.json();
@@ -232,17 +269,35 @@
     } catch (error) { say(words + " failed: " + error.message, true); }
   };
 
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try { await navigator.clipboard.writeText(text); }
+    catch (error) {
+      // Browsers keep the clipboard from pages that came without TLS.
+      const field = document.createElement("textarea");
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+    }
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  };
+
   document.addEventListener("click", (event) => {
+    const copies = event.target.closest("[data-copy]");
+    if (copies) { copy(copies); return; }
     const closes = event.target.closest("[data-close]");
     if (closes) { closes.closest("dialog").close("no"); return; }
     const button = event.target.closest("[data-post]");
     if (button) { act(button); return; }
     if (event.target.closest("#key")) {
-      if (token()) { sessionStorage.removeItem(KEY); location.reload(); } else signIn();
+      if (token()) { sessionStorage.removeItem(KEY); sessionStorage.setItem(KEY + "-out", "1"); begin(); } else signIn();
       return;
     }
     const link = event.target.closest("a[href]");
-    if (link && token() && link.origin === location.origin && !link.hash && event.button === 0 &&
+    if (link && token() && link.origin === location.origin && !link.hash && !link.hasAttribute("download") && event.button === 0 &&
         !event.metaKey && !event.ctrlKey && !event.shiftKey) {
       event.preventDefault();
       show(link.href, true);
@@ -251,12 +306,14 @@
   document.addEventListener("submit", (event) => {
     if (event.target.method !== "get" || !token()) return;
     event.preventDefault();
-    show(location.pathname + "?" + new URLSearchParams(new FormData(event.target)), true);
+    show(new URL(event.target.action).pathname + "?" + new URLSearchParams(new FormData(event.target)), true);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
-    const field = document.querySelector(".filter input[type=search]");
-    if (field) { event.preventDefault(); field.focus(); field.select(); }
+    const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest("input, select, textarea, dialog");
+    const isK = event.key === "k" && (event.ctrlKey || event.metaKey) && !event.target.closest("dialog");
+    const field = by("find");
+    if (field && (isSlash || isK)) { event.preventDefault(); field.focus(); field.select(); }
+    if (event.key === "Escape" && event.target === field) field.blur();
   });
   // A page that the browser keeps for the way back would keep its connection, and a browser opens only a few.
   addEventListener("pagehide", () => { if (stream) stream.abort(); });
@@ -265,7 +322,11 @@
 
   const begin = () => {
     now = Number(document.body.dataset.now) || Date.now();
+    // The token of a demo is no secret, and typing it teaches nobody anything.
+    const given = document.body.dataset.token;
+    if (given && !token() && !sessionStorage.getItem(KEY + "-out")) sessionStorage.setItem(KEY, given);
     refresh();
+    showClock();
     if (by("key")) by("key").textContent = token() ? "Sign out" : (document.body.classList.contains("stranger") ? "Sign in" : "Sign in to act");
     tick();
     follow();

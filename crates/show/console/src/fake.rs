@@ -7,8 +7,8 @@ use axum::routing::get;
 use jiff::Timestamp;
 use roost_clock::Clock;
 use roost_door::{
-    Acting, Action, Answered, Core, CoreView, DoorWords, Feed, FrontDoor, House, Order, Refused,
-    Route, Steer, Summary,
+    Acting, Action, Answered, Core, CoreView, DoorWords, Feed, FrontDoor, History, House, Links,
+    Order, Refused, Route, Steer, Summary,
 };
 use roost_views::{
     AddressState, AddressView, BudgetView, CandidateView, CheckView, DecisionQuery, DecisionView,
@@ -76,6 +76,9 @@ impl Fake {
             doors: vec![shared()],
             core: Some(shared()),
             feed: self.feed.clone(),
+            history: History::default(),
+            links: Links::default(),
+            demonstration: None,
         }
     }
 
@@ -180,11 +183,9 @@ impl FrontDoor for Shared {
     }
 
     fn request(&self, id: &str) -> Option<RequestDetail> {
-        ["42", "a/b c"].contains(&id).then(|| RequestDetail {
-            request: job(id),
-            decisions: vec![decision(1)],
-            vm: None,
-        })
+        let is_listed = self.shown().jobs.iter().any(|job| job.id.id == id);
+        (["42", "a/b c"].contains(&id) || is_listed)
+            .then(|| RequestDetail::new(job(id), vec![decision(1)], None))
     }
 
     fn vms(&self) -> Vec<VmView> {
@@ -320,6 +321,8 @@ fn overview() -> Overview {
         ready: true,
         observes_only: false,
         what_binds: None,
+        needs: Vec::new(),
+        outages: Vec::new(),
         queue: QueueView { waiting: 1, oldest_waiting_secs: Some(12), ..QueueView::default() },
         lanes: Vec::new(),
         pools: Vec::new(),
@@ -341,6 +344,7 @@ pub(crate) fn job(id: &str) -> RequestView {
         queued: Some(NOW),
         waited_secs: Some(12),
         vm: None,
+        outcome: None,
         wants: None,
         verdict: None,
         facts: Facts::default().listed("bread", "Bread", Some("rye")).with(

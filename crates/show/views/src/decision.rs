@@ -7,7 +7,7 @@ use crate::{GateView, Mood, RequestId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecisionView {
-    /// Its place in the journal; grows. A decision that repeats itself gets a new one each time.
+    /// Its place in the journal; grows. A decision that repeats itself keeps the one that it had first.
     pub seq: u64,
     pub at: Timestamp,
     /// The door that decided; empty for what the core decided by itself.
@@ -120,6 +120,11 @@ impl Verdict {
         }
     }
 
+    /// Whether something has happened: not that something still waits, is somebody else's, or stays.
+    pub fn is_event(self) -> bool {
+        !matches!(self, Self::Deferred | Self::Skipped | Self::Kept | Self::Unknown)
+    }
+
     pub fn mood(self) -> Mood {
         match self {
             Self::Spawned | Self::Adopted | Self::Finished => Mood::Good,
@@ -194,6 +199,9 @@ pub struct DecisionQuery {
     pub subject: Option<String>,
     pub verdict: Option<String>,
     pub bound_by: Option<String>,
+    /// Only what has happened: not that something still waits, is somebody else's, or stays.
+    #[serde(default)]
+    pub events: bool,
     /// Only those after this number.
     pub after: Option<u64>,
     /// The newest so many of them.

@@ -28,6 +28,20 @@ impl GateView {
         }
     }
 
+    /// The key of the configuration that sets its limit.
+    pub fn setting(&self) -> Option<&'static str> {
+        Some(match self.name.as_str() {
+            "workers" => "maxWorker",
+            "pending" => "maxConcurrentProvisioning",
+            "registering" => "maxConcurrentRegistering",
+            "cpus" => "maxCpus",
+            "memory" => "maxMemoryMB",
+            "cpu-reserve" | "memory-reserve" => "countSmallerFlavorToKeep",
+            "address" => "iprange",
+            _ => return None,
+        })
+    }
+
     /// What it asks, for those who do not know it by name: the door's own words, or those of the core's gates.
     pub fn asks(&self) -> Option<&str> {
         self.words.as_deref().or_else(|| of_core(&self.name))

@@ -2,7 +2,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddressesView, DecisionView, DeletionsView, Gauges, LinkView, Mood, Part, PoolView, RequestId,
+    AddressesView, DecisionView, DeletionsView, Gauges, LinkView, Mood, NeedView, OutageView, Part,
+    PoolView, RequestId, RequestState, RequestView,
 };
 
 /// The whole picture on one page.
@@ -21,6 +22,12 @@ pub struct Overview {
     pub observes_only: bool,
     /// What keeps the oldest waiting request waiting, in words.
     pub what_binds: Option<String>,
+    /// What does not go on until a person has looked, the most urgent first.
+    #[serde(default)]
+    pub needs: Vec<NeedView>,
+    /// Servers that cannot be reached.
+    #[serde(default)]
+    pub outages: Vec<OutageView>,
     /// Of all doors.
     pub queue: QueueView,
     /// One lane for each phase, in the order in which a VM goes through them. Spares are not among them.
@@ -32,7 +39,7 @@ pub struct Overview {
     pub addresses: Option<AddressesView>,
     pub deletions: DeletionsView,
     pub link: LinkView,
-    /// The last [`Overview::RECENT`] decisions, newest last, without their gates.
+    /// The last [`Overview::RECENT`] things that have happened, newest last, without their gates. What only waits is not among them.
     pub recent: Vec<DecisionView>,
     #[serde(default)]
     pub doors: Vec<DoorView>,
@@ -99,7 +106,7 @@ pub struct TileView {
     pub mood: Mood,
 }
 
-/// Requests that have no VM yet.
+/// How many requests stand how. Those that are over are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueView {
@@ -109,9 +116,40 @@ pub struct QueueView {
     /// Asked for, and not served as they are.
     #[serde(default)]
     pub refused: u64,
+    #[serde(default)]
+    pub joining: u64,
+    #[serde(default)]
+    pub working: u64,
+    #[serde(default)]
+    pub leaving: u64,
 }
 
 impl QueueView {
+    pub fn of<'a>(requests: impl IntoIterator<Item = &'a RequestView>) -> Self {
+        let mut queue = Self::default();
+        for request in requests {
+            queue.count(request.state, 1);
+            if request.state == RequestState::Waiting {
+                queue.oldest_waiting_secs = queue.oldest_waiting_secs.max(request.waited_secs);
+            }
+        }
+        queue
+    }
+
+    /// So many more that stand so.
+    pub fn count(&mut self, state: RequestState, number: u64) {
+        let counted = match state {
+            RequestState::Waiting => &mut self.waiting,
+            RequestState::Refused => &mut self.refused,
+            RequestState::Starting => &mut self.starting,
+            RequestState::Joining => &mut self.joining,
+            RequestState::Working => &mut self.working,
+            RequestState::Leaving => &mut self.leaving,
+            RequestState::Skipped | RequestState::Ended => return,
+        };
+        *counted += number;
+    }
+
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -120,7 +158,22 @@ impl QueueView {
             oldest_waiting_secs: self.oldest_waiting_secs.max(other.oldest_waiting_secs),
             starting: self.starting + other.starting,
             refused: self.refused + other.refused,
+            joining: self.joining + other.joining,
+            working: self.working + other.working,
+            leaving: self.leaving + other.leaving,
         }
+    }
+
+    /// In the order in which they are read: where a request comes from, what stops it, what it goes through.
+    pub fn in_order(&self) -> [(RequestState, u64); 6] {
+        [
+            (RequestState::Waiting, self.waiting),
+            (RequestState::Refused, self.refused),
+            (RequestState::Starting, self.starting),
+            (RequestState::Joining, self.joining),
+            (RequestState::Working, self.working),
+            (RequestState::Leaving, self.leaving),
+        ]
     }
 
     /// Whether somebody waits at all is news; that they wait longer is not.
@@ -164,6 +217,8 @@ mod tests {
             ready: true,
             observes_only: false,
             what_binds: None,
+            needs: Vec::new(),
+            outages: Vec::new(),
             queue: QueueView { oldest_waiting_secs: waits, ..QueueView::default() },
             lanes: Vec::new(),
             pools: Vec::new(),

@@ -3,7 +3,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{DecisionView, Facts, Mood, Verdict, VmDetail};
+use crate::{DecisionView, Facts, Mood, OutlookView, Part, Verdict, VmDetail};
 
 /// Which request: two doors may each have one called 42.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,79 +51,114 @@ pub struct RequestView {
     pub wants: Option<String>,
     /// The last word on it, without its gates.
     pub verdict: Option<DecisionView>,
+    /// Once it is over.
+    #[serde(default)]
+    pub outcome: Option<OutcomeView>,
     #[serde(flatten)]
     pub facts: Facts,
 }
 
 impl RequestView {
-    /// How it stands for people: the one place that decides it.
-    pub fn standing(&self) -> Standing {
-        Standing::of(self.state, self.verdict.as_ref().map(|said| said.verdict))
-    }
-
     /// It is still on its way to a VM that works.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, RequestState::Waiting | RequestState::Starting)
+        matches!(
+            self.state,
+            RequestState::Waiting
+                | RequestState::Refused
+                | RequestState::Skipped
+                | RequestState::Starting
+                | RequestState::Joining
+        )
+    }
+
+    /// Nothing goes on with it until a person has done something.
+    pub fn needs_person(&self) -> bool {
+        let failed = self.verdict.as_ref().is_some_and(|said| said.verdict == Verdict::Failed);
+        self.state == RequestState::Refused
+            || (failed && matches!(self.state, RequestState::Starting | RequestState::Joining))
     }
 }
 
-/// Ordered as a request goes through them.
+/// How a request that is over came out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeView {
+    pub ended: Option<Timestamp>,
+    /// How long its VM did what it is for.
+    pub ran_secs: Option<u64>,
+    /// In few words, such as `finished`.
+    pub result: String,
+}
+
+/// What is known of the VM that a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// There is none, and none is being made.
+    Nothing,
+    /// It is in this part of its life.
+    By(Part),
+    /// It has come and gone, or nobody asks for it any more.
+    Over,
+}
+
+/// How a request stands. One that waits for somebody else, or will get no VM as it is, does not wait for this service. Ordered as lists show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestState {
     Waiting,
-    /// Its VM is on its way.
-    Starting,
-    Running,
-    Ended,
-}
-
-impl RequestState {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Ended => "ended",
-        }
-    }
-}
-
-/// How a request stands. One that waits for somebody else, or will get no VM as it is, does not wait for this service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
-    Waiting,
-    Starting,
-    Running,
     /// Waits for a person to change something.
     Refused,
+    /// Its VM is being made or comes up.
+    Starting,
+    /// Its VM is up, and whoever wanted it does not know it yet.
+    Joining,
+    /// Its VM does what it is for.
+    #[serde(alias = "running")]
+    Working,
+    /// It is over, and its VM is still there.
+    Leaving,
     /// Waits for somebody else.
     Skipped,
     Ended,
 }
 
-impl Standing {
-    pub const ALL: [Self; 6] =
-        [Self::Waiting, Self::Starting, Self::Running, Self::Refused, Self::Skipped, Self::Ended];
+impl RequestState {
+    pub const ALL: [Self; 8] = [
+        Self::Waiting,
+        Self::Refused,
+        Self::Starting,
+        Self::Joining,
+        Self::Working,
+        Self::Leaving,
+        Self::Skipped,
+        Self::Ended,
+    ];
 
-    pub fn of(state: RequestState, last: Option<Verdict>) -> Self {
-        match (state, last) {
-            (RequestState::Waiting, Some(Verdict::Refused)) => Self::Refused,
-            (RequestState::Waiting, Some(Verdict::Skipped)) => Self::Skipped,
-            (RequestState::Waiting, _) => Self::Waiting,
-            (RequestState::Starting, _) => Self::Starting,
-            (RequestState::Running, _) => Self::Running,
-            (RequestState::Ended, _) => Self::Ended,
+    /// The one place that decides it, for tiles, lists, lines of the terminal, JSON and metrics alike.
+    pub fn of(served: Served, last: Option<Verdict>) -> Self {
+        match (served, last) {
+            (Served::Nothing, Some(Verdict::Refused)) => Self::Refused,
+            (Served::Nothing, Some(Verdict::Skipped)) => Self::Skipped,
+            (Served::Nothing, _) => Self::Waiting,
+            (Served::By(part), _) => match part {
+                Part::Claiming | Part::Making | Part::Starting | Part::Launching => Self::Starting,
+                Part::Joining => Self::Joining,
+                Part::Working => Self::Working,
+                Part::Leaving => Self::Leaving,
+            },
+            (Served::Over, _) => Self::Ended,
         }
     }
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
-            Self::Starting => "starting",
-            Self::Running => "running",
             Self::Refused => "refused",
+            Self::Starting => "starting",
+            Self::Joining => "joining",
+            Self::Working => "working",
+            Self::Leaving => "leaving",
             Self::Skipped => "skipped",
             Self::Ended => "ended",
         }
@@ -132,10 +167,10 @@ impl Standing {
     pub fn mood(self) -> Mood {
         match self {
             Self::Waiting => Mood::Waiting,
-            Self::Starting => Mood::Busy,
-            Self::Running => Mood::Good,
+            Self::Starting | Self::Joining => Mood::Busy,
+            Self::Working => Mood::Good,
             Self::Refused => Mood::Bad,
-            Self::Skipped | Self::Ended => Mood::Quiet,
+            Self::Leaving | Self::Skipped | Self::Ended => Mood::Quiet,
         }
     }
 }
@@ -149,6 +184,15 @@ pub struct RequestDetail {
     /// Oldest first, with their gates.
     pub decisions: Vec<DecisionView>,
     pub vm: Option<VmDetail>,
+    /// When it probably starts, while it waits. The house fills it in; doors leave it open.
+    #[serde(default)]
+    pub outlook: Option<OutlookView>,
+}
+
+impl RequestDetail {
+    pub fn new(request: RequestView, decisions: Vec<DecisionView>, vm: Option<VmDetail>) -> Self {
+        Self { request, decisions, vm, outlook: None }
+    }
 }
 
 #[cfg(test)]
@@ -157,16 +201,29 @@ mod tests {
 
     #[test]
     fn one_that_waits_for_others_does_not_wait_for_us() {
-        for (state, last, standing, mood) in [
-            (RequestState::Waiting, None, Standing::Waiting, Mood::Waiting),
-            (RequestState::Waiting, Some(Verdict::Deferred), Standing::Waiting, Mood::Waiting),
-            (RequestState::Waiting, Some(Verdict::Refused), Standing::Refused, Mood::Bad),
-            (RequestState::Waiting, Some(Verdict::Skipped), Standing::Skipped, Mood::Quiet),
-            (RequestState::Starting, Some(Verdict::Refused), Standing::Starting, Mood::Busy),
-            (RequestState::Ended, Some(Verdict::Failed), Standing::Ended, Mood::Quiet),
+        let (nothing, by) = (Served::Nothing, Served::By);
+        for (served, last, state, mood) in [
+            (nothing, None, RequestState::Waiting, Mood::Waiting),
+            (nothing, Some(Verdict::Deferred), RequestState::Waiting, Mood::Waiting),
+            (nothing, Some(Verdict::Refused), RequestState::Refused, Mood::Bad),
+            (nothing, Some(Verdict::Skipped), RequestState::Skipped, Mood::Quiet),
+            (by(Part::Making), Some(Verdict::Refused), RequestState::Starting, Mood::Busy),
+            (by(Part::Joining), None, RequestState::Joining, Mood::Busy),
+            (by(Part::Working), Some(Verdict::Deferred), RequestState::Working, Mood::Good),
+            (by(Part::Leaving), Some(Verdict::Spawned), RequestState::Leaving, Mood::Quiet),
+            (Served::Over, Some(Verdict::Failed), RequestState::Ended, Mood::Quiet),
         ] {
-            assert_eq!(Standing::of(state, last), standing);
-            assert_eq!(standing.mood(), mood, "{standing:?}");
+            assert_eq!(RequestState::of(served, last), state);
+            assert_eq!(state.mood(), mood, "{state:?}");
+        }
+    }
+
+    #[test]
+    fn the_word_of_an_older_service_is_read() {
+        let read = |word| serde_json::from_value::<RequestState>(serde_json::Value::from(word));
+        assert_eq!(read("running").unwrap(), RequestState::Working);
+        for state in RequestState::ALL {
+            assert_eq!(read(state.as_str()).unwrap(), state);
         }
     }
 }

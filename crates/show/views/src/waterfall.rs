@@ -16,6 +16,8 @@ pub struct Waterfall<'a> {
     pub started_ms: Option<u64>,
     /// What it went through as a spare, before this request.
     pub as_spare: Vec<(&'a str, u64)>,
+    /// The same as bars, on an axis with a zero of its own.
+    pub spare: Option<Box<Self>>,
     /// How long it has been doing what it is for; not on the axis.
     pub working_ms: Option<u64>,
 }
@@ -64,8 +66,15 @@ impl<'a> Waterfall<'a> {
             };
             waterfall.bars.insert(0, queue);
         }
-        waterfall.as_spare = spare(as_spare, now);
+        waterfall.add_spare(as_spare, now);
         Some(waterfall)
+    }
+
+    /// What it went through before it was claimed. How long it then waited to be claimed is no part of it.
+    fn add_spare(&mut self, steps: &'a [StepView], now: Timestamp) {
+        self.as_spare = spare(steps, now);
+        let begin = steps.iter().map(|step| step.began).min();
+        self.spare = begin.map(|begin| Box::new(Self::new(steps, begin, now)));
     }
 
     /// All that a VM went through but its work.
@@ -74,7 +83,7 @@ impl<'a> Waterfall<'a> {
         let (as_spare, steps) = steps.split_at(claimed.unwrap_or_default());
         let begin = steps.iter().map(|step| step.began).min()?;
         let mut waterfall = Self::new(steps, begin, now);
-        waterfall.as_spare = spare(as_spare, now);
+        waterfall.add_spare(as_spare, now);
         Some(waterfall)
     }
 
@@ -105,6 +114,7 @@ impl<'a> Waterfall<'a> {
             length_ms: bars.iter().map(end).max().unwrap_or_default().max(1),
             started_ms: launched.as_ref().map(end),
             as_spare: Vec::new(),
+            spare: None,
             working_ms: working.map(|step| took_ms(step, now)),
             bars,
         }
@@ -168,6 +178,8 @@ mod tests {
         );
         assert_eq!((waterfall.length_ms, waterfall.started_ms), (100_000, Some(100_000)));
         assert_eq!(waterfall.as_spare, [("Making", 50_000)]);
+        let spare = waterfall.spare.as_ref().unwrap();
+        assert_eq!((bars(spare), spare.length_ms), (vec![("Making", 0, 50_000)], 50_000));
         let of_vm = Waterfall::of_vm(&steps, at(20_000)).unwrap();
         assert_eq!(of_vm.bars.len(), 4, "all but its work and its time as a spare");
         assert_eq!(of_vm.working_ms, Some(9_999_000));

@@ -114,6 +114,7 @@ impl CdsApi {
             return Ok(control_endpoint::answer(self, method, place, &body));
         }
         let effects = self.meet(method, path).await?;
+        let sent = body.len();
         let has_cookie = parts.headers.contains_key(COOKIE);
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
         let incoming = Incoming {
@@ -149,7 +150,10 @@ impl CdsApi {
         }
         let mut world = self.lock();
         let (request_id, now) = (world.random.uuid(), world.now());
-        Ok(respond(answer, &request_id, now))
+        let response = respond(answer, &request_id, now);
+        let route = routes::find(method, path).map_or("(no such route)", |(route, _)| route.name);
+        world.clients.count(&parts.headers, route, sent, response.body().len());
+        Ok(response)
     }
 
     /// Lets latency and faults have their way before anything is done, and gives the effects that come later.
@@ -180,6 +184,9 @@ impl CdsApi {
         let path = request.uri().path().to_owned();
         let effects = self.meet("GET", &path).await?;
         let mut world = self.lock();
+        let opened =
+            [V1_SOCKET, V2_SOCKET].into_iter().find(|name| **name == format!("GET {path}"));
+        world.clients.count(request.headers(), opened.unwrap_or("(no such route)"), 0, 0);
         let who = injected(&effects).and_then(|()| {
             let token = bearer(request.headers());
             socket_owner(&mut world, &format!("GET {path}"), token.as_ref())

@@ -2,6 +2,7 @@
 
 mod api;
 mod arrivals;
+mod clients;
 mod control;
 mod control_endpoint;
 mod demand;
@@ -21,6 +22,7 @@ mod world;
 
 pub use api::CdsApi;
 pub use arrivals::Arrivals;
+pub use clients::{Clients, Tally};
 pub use control::WorkerReport;
 pub use demand::{Outcome, V1Demand, V2Demand, Work};
 pub use faults::{EventFault, Fault};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use roost_microvm::{
-    Backend, CloneFrom, CloneOptions, ImageRecord, Nic, RunOptions, SnapshotRecord, VmConfig,
-    VmRecord, VmState,
+    Backend, CloneFrom, CloneOptions, ImageRecord, Nic, RunOptions, SnapshotRecord, StaticAddress,
+    VmConfig, VmRecord, VmState,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +33,17 @@ pub struct Host {
     /// The same of each snapshot, by its name.
     kept: BTreeMap<String, String>,
     made: u64,
+    /// What every card of a new VM has, instead of an address by DHCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    static_address: Option<StaticAddress>,
 }
 
 impl Host {
+    /// Cards of VMs that are made from now on.
+    pub fn cards_are_static(&mut self, address: Option<StaticAddress>) {
+        self.static_address = address;
+    }
+
     pub fn vms(&self) -> impl Iterator<Item = &VmRecord> {
         self.vms.values()
     }
@@ -194,6 +202,7 @@ impl Host {
         let nic = |index: u32| Nic {
             tap: format!("tap{}-{index}", &id[..8]),
             mac: mac(self.made, index),
+            network: self.static_address.clone(),
             ..Nic::default()
         };
         let vm = VmRecord {

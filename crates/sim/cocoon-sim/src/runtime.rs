@@ -21,6 +21,9 @@ use crate::archive;
 use crate::fault::{Fault, Faults};
 use crate::host::{Host, Refusal};
 
+/// After so long a command that hangs is given up, as the command line's client does.
+const DEADLINE: Duration = Duration::from_mins(5);
+
 /// How long things take.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
@@ -60,6 +63,8 @@ struct State {
     journal: Vec<String>,
     listeners: Vec<mpsc::UnboundedSender<VmEvent>>,
     runs_programs: Option<i32>,
+    outlive: bool,
+    consoles: Option<PathBuf>,
 }
 
 impl SimRuntime {
@@ -105,6 +110,26 @@ impl SimRuntime {
         }
     }
 
+    /// The console of each VM is a socket in this folder, called after the VM.
+    pub fn put_consoles_in(&self, folder: &std::path::Path) {
+        self.state().consoles = Some(folder.to_owned());
+    }
+
+    /// Whether commands go on and finish when whoever called them dies, as they do when a process is killed.
+    pub fn commands_outlive_callers(&self, outlive: bool) {
+        self.state().outlive = outlive;
+    }
+
+    /// The host loses power: nothing runs any more, and nobody is told.
+    pub fn lose_power(&self) {
+        let mut state = self.state();
+        let all: Vec<String> = state.host.vms().map(|vm| vm.id.clone()).collect();
+        for vm in all {
+            let _ = state.host.crash(&vm);
+        }
+        state.listeners.clear();
+    }
+
     /// The event stream ends, as it does when its command is killed.
     pub fn cut_events(&self) {
         self.state().listeners.clear();
@@ -124,14 +149,19 @@ impl SimRuntime {
             state.faults.take(verb)
         };
         if fault.as_ref().is_some_and(|fault| fault.hang) {
-            std::future::pending::<()>().await;
+            sleep(DEADLINE).await;
+            return Err(RuntimeError::Overdue { command: verb.to_owned(), after: DEADLINE });
         }
         let delay = fault.as_ref().map_or(0, |fault| fault.delay_ms);
-        sleep(takes + Duration::from_millis(delay)).await;
-        let failure = fault.filter(|fault| fault.stderr.is_some() || fault.after);
+        let mut command = Command { runtime: self, work: Some(work) };
+        let failure = fault.clone().filter(|fault| fault.stderr.is_some() || fault.after);
         let lost = |fault: Fault| {
             failed(verb, subject, &fault.stderr.unwrap_or_else(|| "the answer was lost".into()))
         };
+        sleep(takes + Duration::from_millis(delay)).await;
+        let work = command.work.take();
+        let nobody = || failed(verb, subject, "nobody is there");
+        let work = work.ok_or_else(nobody)?;
         match failure {
             Some(fault) if !fault.after => Err(lost(fault)),
             failure => {
@@ -139,6 +169,22 @@ impl SimRuntime {
                 let done = done.map_err(|refusal| failed(verb, subject, &refusal.0))?;
                 failure.map_or(Ok(done), |fault| Err(lost(fault)))
             }
+        }
+    }
+}
+
+/// A command that runs on the host. It ends with its caller, or goes on without it.
+struct Command<'a, T, W: FnOnce(&mut State, Timestamp) -> Result<T, Refusal>> {
+    runtime: &'a SimRuntime,
+    work: Option<W>,
+}
+
+impl<T, W: FnOnce(&mut State, Timestamp) -> Result<T, Refusal>> Drop for Command<'_, T, W> {
+    fn drop(&mut self) {
+        let mut state = self.runtime.state();
+        if let Some(work) = self.work.take().filter(|_| state.outlive) {
+            // Nobody hears what came of it.
+            let _ = work(&mut state, self.runtime.clock.now());
         }
     }
 }
@@ -182,6 +228,8 @@ impl Runtime for SimRuntime {
             exec: true,
             exec_tty: false,
             follow_logs: true,
+            only: None,
+            forwards_ports: false,
         }
     }
 
@@ -425,7 +473,10 @@ impl Runtime for SimRuntime {
     }
 
     fn console(&self, vm: &VmRecord) -> PathBuf {
-        PathBuf::from("/nonexistent").join(&vm.id).join("console.sock")
+        match &self.state().consoles {
+            Some(folder) => folder.join(format!("{}.sock", vm.name())),
+            None => PathBuf::from("/nonexistent").join(&vm.id).join("console.sock"),
+        }
     }
 
     fn disk_file(&self, _vm: &VmRecord) -> Option<PathBuf> {

@@ -166,37 +166,53 @@ impl KubeSim {
         let has_part = !request.target.subresource.is_empty();
         match request.method {
             Method::GET | Method::HEAD if request.query.is_set("watch") => {
-                self.world().watch(&subject, request, disturbance)
+                let watch = |world: &mut World| world.watch(&subject, request, disturbance.clone());
+                let mut answer = self.with_converted(&subject, request, watch).await??;
+                if let Body::Watch(watch) = &mut answer.body {
+                    watch.converter = subject.kind.conversion.as_ref().map(|_| self.clone());
+                }
+                Ok(answer)
             }
-            Method::GET | Method::HEAD if is_one => self.world().get_one(&subject, request),
-            Method::GET | Method::HEAD => self.world().list(&subject, request),
+            Method::GET | Method::HEAD => {
+                let read = |world: &mut World| {
+                    if is_one {
+                        world.get_one(&subject, request)
+                    } else {
+                        world.list(&subject, request)
+                    }
+                };
+                self.with_converted(&subject, request, read).await?
+            }
             Method::POST if is_one && has_part => self.world().post_below(&subject, request),
             Method::POST if !is_one => self.write(&subject, request).await,
             Method::PUT | Method::PATCH if is_one => self.write(&subject, request).await,
             Method::DELETE if is_one && !has_part => self.delete(&subject, request).await,
-            Method::DELETE if !has_part => self.world().delete_many(&subject, request),
+            Method::DELETE if !has_part => {
+                let delete = |world: &mut World| world.delete_many(&subject, request);
+                self.with_converted(&subject, request, delete).await?
+            }
             _ => Err(ApiError::method_not_allowed()),
         }
     }
 
     async fn write(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
-        let has_hooks = self.has_hooks(subject);
+        let asks_nobody = !self.has_hooks(subject) && subject.kind.conversion.is_none();
         for _ in 0..WRITE_TRIES {
-            let mut draft = {
+            if asks_nobody {
                 let mut world = self.world();
                 let mut draft = world.draft(subject.clone(), request)?;
-                if !has_hooks {
-                    world.finish_draft(&mut draft)?;
-                    if let Some(answer) = finish(&mut world, draft, request)? {
-                        return Ok(answer);
-                    }
-                    continue;
+                world.finish_draft(&mut draft)?;
+                if let Some(answer) = finish(&mut world, draft, request)? {
+                    return Ok(answer);
                 }
-                draft
-            };
+                continue;
+            }
+            let draft = |world: &mut World| world.draft(subject.clone(), request);
+            let mut draft = self.with_converted(subject, request, draft).await??;
             self.mutate(&mut draft, request).await?;
             self.world().finish_draft(&mut draft)?;
             self.validate(&mut draft, request).await?;
+            self.convert_draft(&mut draft).await?;
             if let Some(answer) = finish(&mut self.world(), draft, request)? {
                 return Ok(answer);
             }
@@ -207,7 +223,8 @@ impl KubeSim {
     async fn delete(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
         let mut warnings = Vec::new();
         if self.has_hooks(subject) {
-            let old = self.world().get(&subject.kind, &subject.key);
+            let get = |world: &mut World| world.get(&subject.kind, &subject.key);
+            let old = self.with_converted(subject, request, get).await?;
             let old = old.ok_or_else(|| ApiError::not_found(&subject.kind, &subject.key.1))?;
             let asked = admission::Subject {
                 kind: subject.kind.clone(),
@@ -217,12 +234,13 @@ impl KubeSim {
                 namespace: subject.key.0.clone(),
                 name: subject.key.1.clone(),
                 object: serde_json::Value::Null,
-                old: old.value.clone(),
+                old: crate::convert::from_storage(&subject.kind, &request.target.version, &old),
                 is_dry_run: request.is_dry_run(),
             };
             warnings = self.validate_subject(&asked, request).await?;
         }
-        let mut answer = self.world().delete_one(subject, request)?;
+        let delete = |world: &mut World| world.delete_one(subject, request);
+        let mut answer = self.with_converted(subject, request, delete).await??;
         answer.warnings = warnings;
         Ok(answer)
     }
@@ -260,6 +278,9 @@ impl KubeSim {
 fn finish(world: &mut World, draft: Draft, request: &Request) -> Result<Option<Answer>, ApiError> {
     match world.commit(&draft)? {
         Commit::Stored(stored, code) => {
+            if let Some((_, shown)) = &draft.converted {
+                stored.keep_converted(&draft.version, shown.clone());
+            }
             let mut answer = world.show(&draft, request, &stored, code)?;
             answer.warnings = draft.warnings;
             Ok(Some(answer))

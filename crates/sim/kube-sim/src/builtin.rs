@@ -170,6 +170,7 @@ fn kind(built_in: &'static BuiltIn) -> Kind {
         is_namespaced: built_in.is_namespaced,
         versions: vec![version],
         origin: Origin::BuiltIn(built_in),
+        conversion: None,
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) fn kind(definition: &Value) -> Kind {
         is_namespaced: spec["scope"].as_str() == Some("Namespaced"),
         versions,
         origin: Origin::Custom,
+        conversion: (spec["conversion"]["strategy"] == "Webhook")
+            .then(|| spec["conversion"]["webhook"]["clientConfig"].clone()),
     }
 }
 

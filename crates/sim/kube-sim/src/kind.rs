@@ -22,6 +22,8 @@ pub(crate) struct Kind {
     /// Best first.
     pub(crate) versions: Vec<Version>,
     pub(crate) origin: Origin,
+    /// The `clientConfig` of the webhook that converts between versions.
+    pub(crate) conversion: Option<Value>,
 }
 
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use crate::user::User;
 /// Why a manifest was not applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    #[error("reading the manifest")]
-    Read { source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("reading the manifest: {problem}")]
+    Read { problem: String },
     #[error("nothing serves {kind} of {api_version}")]
     NoSuchKind { api_version: String, kind: String },
     #[error("applying {kind} {name}: {message}")]
@@ -24,7 +24,7 @@ impl KubeSim {
     /// Objects without a namespace go to `default`.
     pub async fn apply_manifest(&self, text: &str) -> Result<usize, ManifestError> {
         let documents: Vec<Value> = serde_saphyr::from_multiple(text)
-            .map_err(|source| ManifestError::Read { source: Box::new(source) })?;
+            .map_err(|error| ManifestError::Read { problem: one_line(&error) })?;
         let mut count = 0;
         for document in documents {
             let items = match document {
@@ -88,4 +88,9 @@ impl KubeSim {
         let status: Value = serde_json::from_slice(&body).unwrap_or_default();
         Err(refused(status["message"].as_str().unwrap_or("refused").to_owned()))
     }
+}
+
+/// Without the excerpt of the text that the parser adds below it.
+fn one_line(error: &serde_saphyr::Error) -> String {
+    error.without_snippet().to_string().lines().collect::<Vec<_>>().join(" ")
 }

@@ -59,7 +59,7 @@ impl Presenter {
     }
 
     fn converted(&self, kind: &Kind, stored: &Stored) -> Value {
-        convert::from_storage(kind, &self.version, &stored.value)
+        convert::from_storage(kind, &self.version, stored)
     }
 
     /// One object.

@@ -95,6 +95,14 @@ impl ApiError {
         .with_empty_details()
     }
 
+    /// What a real server asks the kubelet of a pod's node for.
+    pub(crate) fn nothing_runs(part: &str) -> Self {
+        let message = format!(
+            "this API server is embedded: nothing runs in its pods, and {part} is not passed on to a kubelet"
+        );
+        Self::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+    }
+
     pub(crate) fn exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", kind.qualified());
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(kind, name)

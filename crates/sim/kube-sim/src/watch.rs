@@ -14,6 +14,7 @@ use crate::kind::Kind;
 use crate::object;
 use crate::present::Presenter;
 use crate::selector::Selector;
+use crate::sim::KubeSim;
 use crate::status::ApiError;
 use crate::store::{Change, Stored};
 
@@ -37,6 +38,8 @@ pub(crate) struct Watch {
     pub(crate) revision: u64,
     pub(crate) ends: Instant,
     pub(crate) disturbance: Disturbance,
+    /// Where a webhook makes the version that is asked for.
+    pub(crate) converter: Option<KubeSim>,
 }
 
 /// What faults do to the events of a watch.
@@ -80,6 +83,13 @@ impl Watch {
         futures_util::stream::unfold(state, State::next)
     }
 
+    /// Lets a webhook convert what a change may show.
+    async fn convert(&self, change: &Change) -> Result<(), ApiError> {
+        let Some(sim) = &self.converter else { return Ok(()) };
+        let states: Vec<_> = change.before.iter().chain([&change.now]).map(Arc::clone).collect();
+        sim.convert_states(&self.kind, self.presenter.version(), &states).await
+    }
+
     fn line(&mut self, change: &Change) -> Option<Bytes> {
         self.revision = self.revision.max(change.revision);
         let was = change.before.as_ref().is_some_and(|before| self.selector.matches(&before.value));
@@ -93,10 +103,11 @@ impl Watch {
             }
             // It is there but no longer selected: its last state that was, at the time of the change.
             (true, false) => {
-                let last = change
-                    .before
-                    .as_ref()
-                    .map(|before| Stored::new(before.value.clone(), change.revision));
+                let last = change.before.as_ref().map(|before| {
+                    let last = Stored::new(before.value.clone(), change.revision);
+                    crate::convert::inherit(before, &last);
+                    last
+                });
                 last.map(|last| self.presenter.event(&self.kind, "DELETED", &last))
             }
         }
@@ -148,6 +159,10 @@ impl State {
                 biased;
                 change = self.watch.changes.recv() => match change {
                     Some(change) => {
+                        if let Err(error) = self.watch.convert(&change).await {
+                            self.ended = true;
+                            return Some((line("ERROR", &error.to_value()), self));
+                        }
                         let line = self.watch.line(&change);
                         for _ in 0..=self.watch.disturbance.repeat {
                             self.lines.extend(line.clone());

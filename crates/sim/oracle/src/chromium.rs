@@ -27,13 +27,12 @@ struct Programs {
 fn programs() -> Option<Programs> {
     static ORACLE: Oracle<Programs> = Oracle::new("chromium");
     ORACLE.get(|| {
-        let on_path = Programs {
-            chromium: "chromium".into(),
-            driver: "chromedriver".into(),
-            libraries: None,
-        };
-        if on_path.run() {
-            return Ok(on_path);
+        // The driver takes the browser by its whole path only.
+        if let (Some(chromium), Some(driver)) = (on_path("chromium"), on_path("chromedriver")) {
+            let on_path = Programs { chromium, driver, libraries: None };
+            if on_path.run() {
+                return Ok(on_path);
+            }
         }
         let folder = debian::unpacked_with_needs(
             "chromium",
@@ -47,6 +46,11 @@ fn programs() -> Option<Programs> {
         };
         if fetched.run() { Ok(fetched) } else { Err(Missing::Package { name: "chromium" }) }
     })
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Debian keeps libraries in a folder for each machine type, and a few in folders of their own below it.

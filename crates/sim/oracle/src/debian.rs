@@ -31,21 +31,47 @@ pub(crate) fn unpacked_with_needs(
         require_tool("apt-get", "--version", Missing::Package { name })?;
         require_tool("dpkg-deb", "--version", Missing::Package { name })?;
         say(&format!("fetching the Debian package {name} and what it needs"));
-        let needs = needs(name, packages)?;
-        let mut download = Command::new("apt-get");
-        let step_name = format!("downloading {name}");
-        step(&step_name, download.arg("download").args(&needs).current_dir(attempt))?;
-        while let Some(archive) = archive_in(attempt) {
-            let mut extract = Command::new("dpkg-deb");
-            step(
-                &format!("unpacking {}", archive.display()),
-                extract.arg("--extract").arg(&archive).arg(attempt),
-            )?;
-            fs::remove_file(&archive)
-                .map_err(|source| Missing::Folder { path: archive.clone(), source })?;
-        }
-        Ok(())
+        let mut needs = needs(name, packages)?;
+        // Those that are installed are fetched as well: what is installed may be changed.
+        needs.extend(packages.iter().map(|package| (*package).to_owned()));
+        needs.sort();
+        needs.dedup();
+        download_all(name, &needs, attempt)
     })
+}
+
+/// The package that a package without content stands for, such as the newest kernel, without what it needs.
+pub(crate) fn unpacked_behind(package: &'static str, entry: &str) -> Result<PathBuf, Missing> {
+    let folder = format!("{package}-debian");
+    install_once(&target::oracles(), &folder, entry, |attempt| {
+        require_tool("apt-get", "--version", Missing::Package { name: package })?;
+        require_tool("dpkg-deb", "--version", Missing::Package { name: package })?;
+        say(&format!("fetching the Debian package that {package} stands for"));
+        let mut ask = Command::new("apt-cache");
+        let failed = |detail| Missing::Fetch { step: format!("asking apt for {package}"), detail };
+        let output = process::run(ask.args(["depends", package]), DOWNLOAD_LIMIT);
+        let output = output.map_err(|error| failed(error.to_string()))?;
+        let mut lines = output.stdout.lines().map(str::trim);
+        let behind = lines.find_map(|line| line.strip_prefix("Depends: "));
+        let behind = behind.ok_or_else(|| failed(output.stderr.clone()))?;
+        download_all(package, &[behind.to_owned()], attempt)
+    })
+}
+
+fn download_all(name: &str, packages: &[String], folder: &Path) -> Result<(), Missing> {
+    let mut download = Command::new("apt-get");
+    let step_name = format!("downloading {name}");
+    step(&step_name, download.arg("download").args(packages).current_dir(folder))?;
+    while let Some(archive) = archive_in(folder) {
+        let mut extract = Command::new("dpkg-deb");
+        step(
+            &format!("unpacking {}", archive.display()),
+            extract.arg("--extract").arg(&archive).arg(folder),
+        )?;
+        fs::remove_file(&archive)
+            .map_err(|source| Missing::Folder { path: archive.clone(), source })?;
+    }
+    Ok(())
 }
 
 /// What apt would install for the packages, themselves included. Nothing is installed, and no root is needed to ask.

@@ -8,6 +8,7 @@
 use crate::availability::{Missing, Oracle, require_tool, say};
 use crate::install::install_once;
 use crate::process;
+use crate::scratch::Scratch;
 use crate::target;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -20,6 +21,9 @@ use std::{fs, io};
 
 /// The govmomi release behind `vcsim`, `govc` and the benchmark.
 pub const GOVMOMI_VERSION: &str = "0.56.0";
+
+/// The govmomi release whose tests are run, and with it the `govc` that they call.
+pub(crate) const SUITE_VERSION: &str = "0.46.3";
 
 /// The controller-runtime release behind the benchmark of its priority queue.
 pub const CONTROLLER_RUNTIME_VERSION: &str = "0.25.2";
@@ -57,6 +61,36 @@ pub fn vcsim() -> Option<Binary> {
 pub fn govc() -> Option<Binary> {
     static ORACLE: Oracle<Binary> = Oracle::new("govc");
     ORACLE.get(|| Program::new("govc", "go", "govc").build())
+}
+
+/// The command line of the release whose tests are run.
+pub(crate) fn suite_govc() -> Option<Binary> {
+    static ORACLE: Oracle<Binary> = Oracle::new("govc of the suite");
+    let program = || Program {
+        release: ("govmomi", SUITE_VERSION),
+        ..Program::new("govc", "go-suite", "govc")
+    };
+    ORACLE.get(|| program().build())
+}
+
+/// A program of the caller's on govmomi's client, such as one that a page shows; panics when it does not compile.
+pub fn govmomi_program(source: &str) -> Option<Binary> {
+    // With `govc` there are Go, govmomi and what it is built on.
+    govc()?;
+    let folder = Scratch::new("program");
+    let write = |name: &str, text: &[u8]| {
+        fs::write(folder.path().join(name), text).expect("a folder of our own can be written to");
+    };
+    for name in ["go.mod", "go.sum"] {
+        let pinned = target::crate_folder("go").join(name);
+        write(name, &fs::read(pinned).expect("it is beside this crate's sources"));
+    }
+    write("main.go", source.as_bytes());
+    let module = folder.path().to_owned();
+    match (Program { module, ..Program::new("program", "go", ".") }).build() {
+        Ok(program) => Some(program),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// `bench/govmomi`: the reads that Roost makes, made with govmomi.
@@ -193,7 +227,6 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
 
     #[test]
     fn all_go_programs_use_the_one_govmomi() {

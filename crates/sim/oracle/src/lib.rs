@@ -3,10 +3,12 @@
 mod availability;
 mod chromium;
 mod debian;
+mod docker_registry;
 mod go;
 mod govc;
 mod install;
 mod kubernetes;
+mod microvm;
 mod process;
 mod prometheus;
 mod python;
@@ -19,15 +21,17 @@ mod target;
 mod vcsim;
 
 pub use chromium::Chromium;
+pub use docker_registry::DockerRegistry;
 pub use go::{
-    Binary, CONTROLLER_RUNTIME_VERSION, GOVMOMI_VERSION, govc, govmomi_bench, priorityqueue_bench,
-    vcsim,
+    Binary, CONTROLLER_RUNTIME_VERSION, GOVMOMI_VERSION, govc, govmomi_bench, govmomi_program,
+    priorityqueue_bench, vcsim,
 };
 pub use govc::Govc;
 pub use kubernetes::{
     Cluster, ClusterOptions, KUBERNETES_VERSION, Kubectl, METRICS_SERVER_VERSION, etcd,
     kube_apiserver, kube_controller_manager, kube_scheduler, kubectl, metrics_server,
 };
+pub use microvm::{Microvm, microvm};
 pub use process::Output;
 pub use prometheus::{PROMETHEUS_AT_LEAST, Prometheus, Promtool, promtool};
 pub use python::python3;

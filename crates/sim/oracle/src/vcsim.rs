@@ -26,6 +26,12 @@ pub struct VcsimOptions {
     pub standalone_hosts: u32,
     /// Resource pools below the root pool of each cluster.
     pub pools: u32,
+    /// vApps in each cluster.
+    pub apps: u32,
+    /// Datastore clusters in each datacenter.
+    pub pods: u32,
+    /// So many of the last datacenters sit in folders.
+    pub folders: u32,
     pub datastores: u32,
     /// Whether the VMs are powered on.
     pub autostart: bool,
@@ -47,6 +53,9 @@ impl Default for VcsimOptions {
             clusters: 1,
             standalone_hosts: 1,
             pools: 0,
+            apps: 0,
+            pods: 0,
+            folders: 0,
             datastores: 1,
             autostart: true,
             tls: false,
@@ -75,6 +84,9 @@ impl VcsimOptions {
             format!("-cluster={}", self.clusters),
             format!("-standalone-host={}", self.standalone_hosts),
             format!("-pool={}", self.pools),
+            format!("-app={}", self.apps),
+            format!("-pod={}", self.pods),
+            format!("-folder={}", self.folders),
             format!("-ds={}", self.datastores),
             format!("-autostart={}", self.autostart),
             format!("-tls={}", self.tls),

@@ -1,11 +1,14 @@
 //! The harness itself: every oracle can be had, starts, talks to another one, and ends.
 
 use roost_oracle::{
-    Cluster, ClusterOptions, Govc, Prometheus, Pyvmomi, Vcsim, VcsimOptions, govmomi_bench,
-    promtool, systemd_analyze,
+    Cluster, ClusterOptions, Govc, Prometheus, Pyvmomi, Vcsim, VcsimOptions, etcd, govmomi_bench,
+    kube_apiserver, kubectl, promtool, systemd_analyze,
 };
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 #[test]
 fn govc_sees_the_inventory_of_vcsim() {
@@ -145,4 +148,52 @@ fn a_cluster_keeps_its_objects_over_a_restart_and_collects_garbage() {
     cluster.restart_api_server();
     let kept = cluster.kubectl().stdout(&["get", "configmap", "kept", "-o", "name"]);
     assert_eq!(kept, "configmap/kept\n");
+}
+
+/// Set in the process that is killed.
+const DOOMED: &str = "ROOST_ORACLE_DOOMED";
+
+/// Programs at work in this folder.
+fn at_work_in(folder: &Path) -> usize {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    processes
+        .filter(|process| {
+            std::fs::read_link(process.path().join("cwd")).is_ok_and(|at| at == folder)
+        })
+        .count()
+}
+
+#[test]
+fn a_cluster_ends_when_the_test_process_is_killed() {
+    if std::env::var_os(DOOMED).is_some() {
+        let Some(cluster) = Cluster::start(&ClusterOptions::default()) else { return };
+        println!("cluster in {}", cluster.certificates().display());
+        loop {
+            std::thread::park();
+        }
+    }
+    if etcd().is_none() || kube_apiserver().is_none() || kubectl().is_none() {
+        return;
+    }
+    let name = "a_cluster_ends_when_the_test_process_is_killed";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture"])
+        .env(DOOMED, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let place =
+        lines.filter_map(|line| line.split_once("cluster in ").map(|(_, at)| at.to_owned()));
+    let folder = PathBuf::from(place.take(1).next().unwrap()).canonicalize().unwrap();
+    let count = at_work_in(&folder);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(count, 2, "etcd and the API server");
+    let is_over = (0..1200).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        at_work_in(&folder) == 0
+    });
+    assert!(is_over, "they outlive the process that started them");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

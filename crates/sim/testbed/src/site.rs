@@ -30,7 +30,13 @@ impl Site {
 
     /// With so many VMs of other people in it.
     pub fn new(foreign_vms: usize) -> Self {
+        Self::seeded(foreign_vms, 0)
+    }
+
+    /// All chance of the vCenter comes from the seed.
+    pub fn seeded(foreign_vms: usize, seed: u64) -> Self {
         let options = Options {
+            seed,
             clusters: 1,
             standalone_hosts: 0,
             vms: foreign_vms,

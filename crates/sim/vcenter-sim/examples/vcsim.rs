@@ -118,6 +118,7 @@ impl Flags {
             hosts: self.number("host", usual.hosts)?,
             standalone_hosts: self.number("standalone-host", usual.standalone_hosts)?,
             pools: self.number("pool", usual.pools)?,
+            apps: self.number("app", usual.apps)?,
             vms: self.number("vm", usual.vms)?,
             autostart: self.is_on("autostart", true)?,
             templates: Vec::<TemplateOptions>::new(),

@@ -39,6 +39,16 @@ impl Counters {
         self.clients.tally(caller, method).bytes_out += bytes as u64;
     }
 
+    /// A call that has its answer: REST, which has no envelope to tell the two apart by.
+    pub(crate) fn transferred(&mut self, caller: &Caller, method: &str, sent: u64, answered: u64) {
+        self.bytes_in += sent;
+        self.bytes_out += answered;
+        let tally = self.clients.tally(caller, method);
+        tally.calls += 1;
+        tally.bytes_in += sent;
+        tally.bytes_out += answered;
+    }
+
     pub(crate) fn faulted(&mut self, class: &str) {
         add_one(&mut self.faults, class);
     }

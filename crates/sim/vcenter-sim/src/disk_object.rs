@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use roost_clock::Random;
+use roost_vim_wire::types::{
+    VirtualDevice, VirtualDeviceBackingInfo, VirtualDeviceConfigSpec,
+    VirtualDeviceConfigSpecOperation as Operation, VirtualMachineConfigSpec,
+};
 use roost_vim_wire::{Element, Fault, MoRef, Request, Value};
 
 use crate::call::{CallContext, CallResult, Failure};
@@ -41,14 +45,14 @@ impl DiskObjects {
         Self { all: BTreeMap::new(), random: Random::from_seed(options.seed).fork("disk objects") }
     }
 
-    fn get(&self, id: &str, datastore: &MoRef) -> Result<&DiskObject, Failure> {
-        let found = self.all.get(id).filter(|disk| disk.path.datastore == *datastore);
-        found.ok_or_else(not_found)
+    /// The disk of this id, on this datastore if one is named.
+    fn get(&self, id: &str, datastore: Option<&MoRef>) -> Result<&DiskObject, Failure> {
+        let fits = |disk: &&DiskObject| datastore.is_none_or(|at| disk.path.datastore == *at);
+        self.all.get(id).filter(fits).ok_or_else(not_found)
     }
 
-    fn get_mut(&mut self, id: &str, datastore: &MoRef) -> Result<&mut DiskObject, Failure> {
-        let found = self.all.get_mut(id).filter(|disk| disk.path.datastore == *datastore);
-        found.ok_or_else(not_found)
+    fn get_mut(&mut self, id: &str) -> Result<&mut DiskObject, Failure> {
+        self.all.get_mut(id).ok_or_else(not_found)
     }
 }
 
@@ -82,106 +86,288 @@ pub(crate) fn call(
             let here = all.filter(|(_, disk)| disk.path.datastore == call.datastore);
             Ok(here.map(|(id, _)| id_element("returnval", id)).collect())
         },
-        RetrieveVStorageObject => |call| {
-            let id = id_of(&call.id);
-            let disk = world.disk_objects.get(&id, &call.datastore)?;
-            Ok(shown(world, "returnval", &id, disk))
-        },
-        RenameVStorageObject => |call| {
-            world.disk_objects.get_mut(&id_of(&call.id), &call.datastore)?.name = call.name;
-            Ok(())
-        },
-        DeleteVStorageObjectTask => |call| {
-            let id = id_of(&call.id);
-            world.disk_objects.get(&id, &call.datastore)?;
-            let at = call.datastore.clone();
-            Ok(run(world, cx, "DeleteVStorageObject_Task", &call.datastore, move |world, now| {
-                let path = world.disk_objects.get(&id, &at)?.path.clone();
-                store::delete(world, &path, now)?;
-                world.disk_objects.all.remove(&id);
-                Ok(None)
-            }))
-        },
+        RetrieveVStorageObject => |call| retrieve(world, &call.id, Some(&call.datastore)),
+        RenameVStorageObject => |call| rename(world, &call.id, Some(&call.datastore), call.name),
+        DeleteVStorageObjectTask => |call| delete(world, cx, &call.id, Some(&call.datastore)),
         ExtendDiskTask => |call| {
-            let (id, at, size) = (id_of(&call.id), call.datastore.clone(), call.new_capacity_in_mb);
-            if size < world.disk_objects.get(&id, &at)?.capacity_mb {
-                return Err(Failure::invalid_argument("newCapacityInMB"));
-            }
-            Ok(run(world, cx, "ExtendDisk_Task", &call.datastore, move |world, _| {
-                world.disk_objects.get_mut(&id, &at)?.capacity_mb = size;
-                Ok(None)
-            }))
+            extend(world, cx, (&call.id, Some(&call.datastore)), call.new_capacity_in_mb)
         },
         VStorageObjectCreateSnapshotTask => |call| {
-            let (id, at, words) = (id_of(&call.id), call.datastore.clone(), call.description);
-            world.disk_objects.get(&id, &at)?;
-            Ok(run(world, cx, "VStorageObjectCreateSnapshot_Task", &call.datastore, move |world, now| {
-                let snapshot = world.disk_objects.random.uuid();
-                let disk = world.disk_objects.get_mut(&id, &at)?;
-                disk.snapshots.push((snapshot.clone(), words, now));
-                Ok(Some(Value::Other(Box::new(id_element("result", &snapshot)))))
-            }))
+            create_snapshot(world, cx, (&call.id, Some(&call.datastore)), call.description)
         },
-        RetrieveSnapshotInfo => |call| {
-            let disk = world.disk_objects.get(&id_of(&call.id), &call.datastore)?;
-            let mut info = Element::new("returnval");
-            for (id, words, at) in &disk.snapshots {
-                let row = Element::new("snapshots")
-                    .with(id_element("id", id))
-                    .with_field("createTime", at)
-                    .with_field("description", words);
-                info = info.with(row);
-            }
-            Ok(info)
-        },
+        RetrieveSnapshotInfo => |call| snapshots(world, &call.id, Some(&call.datastore)),
         DeleteSnapshotTask => |call| {
-            let (id, at, gone) = (id_of(&call.id), call.datastore.clone(), id_of(&call.snapshot_id));
-            let disk = world.disk_objects.get(&id, &at)?;
-            if !disk.snapshots.iter().any(|(id, ..)| *id == gone) {
-                return Err(not_found());
-            }
-            Ok(run(world, cx, "DeleteSnapshot_Task", &call.datastore, move |world, _| {
-                world.disk_objects.get_mut(&id, &at)?.snapshots.retain(|(id, ..)| *id != gone);
-                Ok(None)
-            }))
+            delete_snapshot(world, cx, (&call.id, Some(&call.datastore)), &call.snapshot_id)
         },
-        AttachTagToVStorageObject => |call| {
-            let disk = world.disk_objects.all.get_mut(&id_of(&call.id)).ok_or_else(not_found)?;
-            disk.tags.insert((call.category, call.tag));
-            Ok(())
-        },
-        DetachTagFromVStorageObject => |call| {
-            let disk = world.disk_objects.all.get_mut(&id_of(&call.id)).ok_or_else(not_found)?;
-            disk.tags.remove(&(call.category, call.tag));
-            Ok(())
-        },
-        ListTagsAttachedToVStorageObject => |call| {
-            let disk = world.disk_objects.all.get(&id_of(&call.id)).ok_or_else(not_found)?;
-            let row = |(category, tag): &(String, String)| {
-                Element::new("returnval")
-                    .with_field("tagName", tag)
-                    .with_field("parentCategoryName", category)
-            };
-            Ok(disk.tags.iter().map(row).collect())
-        },
-        ListVStorageObjectsAttachedToTag => |call| {
-            let wanted = (call.category, call.tag);
-            let all = world.disk_objects.all.iter().filter(|(_, disk)| disk.tags.contains(&wanted));
-            Ok(all.map(|(id, _)| id_element("returnval", id)).collect())
-        },
-        ReconcileDatastoreInventoryTask => |call| {
-            let at = call.datastore.clone();
-            Ok(run(world, cx, "ReconcileDatastoreInventory_Task", &call.datastore, move |world, _| {
-                let shelf = world.store.shelf(&at);
-                let lost = |disk: &DiskObject| {
-                    disk.path.datastore == at
-                        && shelf.is_none_or(|shelf| shelf.get(&disk.path.path).is_none())
-                };
-                world.disk_objects.all.retain(|_, disk| !lost(disk));
-                Ok(None)
-            }))
-        },
+        AttachTagToVStorageObject => |call| attach_tag(world, &call.id, call.category, call.tag),
+        DetachTagFromVStorageObject => |call| detach_tag(world, &call.id, call.category, call.tag),
+        ListTagsAttachedToVStorageObject => |call| tags(world, &call.id),
+        ListVStorageObjectsAttachedToTag => |call| Ok(tagged(world, call.category, call.tag)),
+        ReconcileDatastoreInventoryTask => |call| Ok(reconcile(world, cx, &call.datastore)),
     }
+}
+
+/// A disk that is asked for, and the datastore that it should be on.
+type Asked<'a> = (&'a Element, Option<&'a MoRef>);
+
+/// What is known of a disk. One whose file is gone is not found.
+pub(crate) fn retrieve(
+    world: &World,
+    id: &Element,
+    datastore: Option<&MoRef>,
+) -> Result<Element, Failure> {
+    let id = id_of(id);
+    let disk = world.disk_objects.get(&id, datastore)?;
+    let shelf = world.store.shelf(&disk.path.datastore);
+    if shelf.is_none_or(|shelf| shelf.get(&disk.path.path).is_none()) {
+        return Err(not_found());
+    }
+    Ok(shown(world, "returnval", &id, disk))
+}
+
+/// Those that fit all conditions; of these, id, name and datastore can be asked for.
+pub(crate) fn query(world: &World, conditions: &[Element]) -> Element {
+    let fits = |id: &str, disk: &DiskObject, condition: &Element| {
+        let own = match condition.text_of("queryField").unwrap_or_default() {
+            "id" => id,
+            "name" => &disk.name,
+            "datastoreMoId" => &disk.path.datastore.id,
+            _ => return true,
+        };
+        let values = condition.children_named("queryValue");
+        let mut values = values.map(|value| value.text.as_str());
+        match condition.text_of("queryOperator").unwrap_or_default() {
+            "notEquals" => values.all(|value| value != own),
+            "startsWith" => values.any(|value| own.starts_with(value)),
+            "contains" => values.any(|value| own.contains(value)),
+            "endsWith" => values.any(|value| own.ends_with(value)),
+            _ => values.any(|value| value == own),
+        }
+    };
+    let found = world
+        .disk_objects
+        .all
+        .iter()
+        .filter(|(id, disk)| conditions.iter().all(|condition| fits(id, disk, condition)));
+    let result = Element::new("returnval").with_field("allRecordsReturned", &true);
+    found.fold(result, |result, (id, _)| result.with(id_element("id", id)))
+}
+
+pub(crate) fn rename(
+    world: &mut World,
+    id: &Element,
+    datastore: Option<&MoRef>,
+    name: String,
+) -> Result<(), Failure> {
+    let id = id_of(id);
+    world.disk_objects.get(&id, datastore)?;
+    world.disk_objects.get_mut(&id)?.name = name;
+    Ok(())
+}
+
+pub(crate) fn delete(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    id: &Element,
+    datastore: Option<&MoRef>,
+) -> Result<MoRef, Failure> {
+    let id = id_of(id);
+    let at = world.disk_objects.get(&id, datastore)?.path.datastore.clone();
+    Ok(run(world, cx, "DeleteVStorageObject_Task", &at, move |world, now| {
+        let path = world.disk_objects.get(&id, None)?.path.clone();
+        store::need_unlocked(world, &path)?;
+        store::delete(world, &path, now)?;
+        world.disk_objects.all.remove(&id);
+        Ok(None)
+    }))
+}
+
+pub(crate) fn extend(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (id, datastore): Asked<'_>,
+    size: i64,
+) -> Result<MoRef, Failure> {
+    let id = id_of(id);
+    let disk = world.disk_objects.get(&id, datastore)?;
+    if size < disk.capacity_mb {
+        return Err(Failure::invalid_argument("newCapacityInMB"));
+    }
+    let at = disk.path.datastore.clone();
+    Ok(run(world, cx, "ExtendDisk_Task", &at, move |world, _| {
+        world.disk_objects.get_mut(&id)?.capacity_mb = size;
+        Ok(None)
+    }))
+}
+
+pub(crate) fn create_snapshot(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (id, datastore): Asked<'_>,
+    words: String,
+) -> Result<MoRef, Failure> {
+    let id = id_of(id);
+    let at = world.disk_objects.get(&id, datastore)?.path.datastore.clone();
+    Ok(run(world, cx, "VStorageObjectCreateSnapshot_Task", &at, move |world, now| {
+        let snapshot = world.disk_objects.random.uuid();
+        let disk = world.disk_objects.get_mut(&id)?;
+        disk.snapshots.push((snapshot.clone(), words, now));
+        Ok(Some(Value::Other(Box::new(id_element("result", &snapshot)))))
+    }))
+}
+
+pub(crate) fn delete_snapshot(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (id, datastore): Asked<'_>,
+    snapshot: &Element,
+) -> Result<MoRef, Failure> {
+    let (id, gone) = (id_of(id), id_of(snapshot));
+    let disk = world.disk_objects.get(&id, datastore)?;
+    if !disk.snapshots.iter().any(|(id, ..)| *id == gone) {
+        return Err(not_found());
+    }
+    let at = disk.path.datastore.clone();
+    Ok(run(world, cx, "DeleteSnapshot_Task", &at, move |world, _| {
+        world.disk_objects.get_mut(&id)?.snapshots.retain(|(id, ..)| *id != gone);
+        Ok(None)
+    }))
+}
+
+pub(crate) fn snapshots(
+    world: &World,
+    id: &Element,
+    datastore: Option<&MoRef>,
+) -> Result<Element, Failure> {
+    let disk = world.disk_objects.get(&id_of(id), datastore)?;
+    let row = |(id, words, at): &(String, String, Timestamp)| {
+        Element::new("snapshots")
+            .with(id_element("id", id))
+            .with_field("createTime", at)
+            .with_field("description", words)
+    };
+    Ok(disk.snapshots.iter().map(row).fold(Element::new("returnval"), Element::with))
+}
+
+/// Only a tag that there is can be attached.
+pub(crate) fn attach_tag(
+    world: &mut World,
+    id: &Element,
+    category: String,
+    tag: String,
+) -> Result<(), Failure> {
+    if !crate::rest::has_tag(world, &category, &tag) {
+        return Err(not_found());
+    }
+    world.disk_objects.get_mut(&id_of(id))?.tags.insert((category, tag));
+    Ok(())
+}
+
+pub(crate) fn detach_tag(
+    world: &mut World,
+    id: &Element,
+    category: String,
+    tag: String,
+) -> Result<(), Failure> {
+    if !crate::rest::has_tag(world, &category, &tag) {
+        return Err(not_found());
+    }
+    world.disk_objects.get_mut(&id_of(id))?.tags.remove(&(category, tag));
+    Ok(())
+}
+
+pub(crate) fn tags(world: &World, id: &Element) -> Result<Vec<Element>, Failure> {
+    let disk = world.disk_objects.get(&id_of(id), None)?;
+    let row = |(category, tag): &(String, String)| {
+        Element::new("returnval")
+            .with_field("tagName", tag)
+            .with_field("parentCategoryName", category)
+    };
+    Ok(disk.tags.iter().map(row).collect())
+}
+
+pub(crate) fn tagged(world: &World, category: String, tag: String) -> Vec<Element> {
+    let wanted = (category, tag);
+    let all = world.disk_objects.all.iter().filter(|(_, disk)| disk.tags.contains(&wanted));
+    all.map(|(id, _)| id_element("returnval", id)).collect()
+}
+
+/// Forgets the disks of a datastore whose files are gone.
+pub(crate) fn reconcile(world: &mut World, cx: &CallContext<'_>, datastore: &MoRef) -> MoRef {
+    let at = datastore.clone();
+    run(world, cx, "ReconcileDatastoreInventory_Task", datastore, move |world, _| {
+        let shelf = world.store.shelf(&at);
+        let lost = |disk: &DiskObject| {
+            disk.path.datastore == at
+                && shelf.is_none_or(|shelf| shelf.get(&disk.path.path).is_none())
+        };
+        world.disk_objects.all.retain(|_, disk| !lost(disk));
+        Ok(None)
+    })
+}
+
+/// Puts the disk into a VM: on the controller and unit that are named, or the first that fit.
+pub(crate) fn attach(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (id, datastore): Asked<'_>,
+    vm: &MoRef,
+    (controller, unit): (Option<i32>, Option<i32>),
+) -> Result<MoRef, Failure> {
+    let disk = world.disk_objects.get(&id_of(id), datastore)?;
+    let row = world.inventory.vms.get(vm).ok_or_else(|| Failure::not_found(vm))?;
+    let is_scsi = |device: &&crate::vm::Device| device.base.scsi_ctlr_unit_number.is_some();
+    let usual = row.config.devices.iter().find(is_scsi).map(crate::vm::Device::key);
+    let controller = controller.filter(|key| *key > 0).or(usual);
+    let beside = row.config.devices.iter().filter(|other| other.base.controller_key == controller);
+    let used: Vec<i32> = beside.filter_map(|other| other.base.unit_number).collect();
+    // The seventh is the controller's own.
+    let unit = unit.or_else(|| (0..16).find(|unit| *unit != 7 && !used.contains(unit)));
+    let backing = VirtualDeviceBackingInfo {
+        file_name: Some(world.inventory.datastore_path(&disk.path)),
+        disk_mode: Some("persistent".into()),
+        thin_provisioned: Some(disk.is_thin),
+        ..VirtualDeviceBackingInfo::of("VirtualDiskFlatVer2BackingInfo")
+    };
+    let device = VirtualDevice {
+        key: -1,
+        backing: Some(backing),
+        controller_key: controller,
+        unit_number: unit,
+        capacity_in_kb: Some(disk.capacity_mb.saturating_mul(1024)),
+        ..VirtualDevice::of("VirtualDisk")
+    };
+    Ok(change_vm(world, cx, "AttachDisk_Task", vm, Operation::Add, device))
+}
+
+/// Takes the disk out of a VM and leaves its file.
+pub(crate) fn detach(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    vm: &MoRef,
+    id: &Element,
+) -> Result<MoRef, Failure> {
+    let path = world.disk_objects.get(&id_of(id), None)?.path.clone();
+    let row = world.inventory.vms.get(vm).ok_or_else(|| Failure::not_found(vm))?;
+    let is_it = |device: &&crate::vm::Device| matches!(&device.own, crate::vm::Own::Disk(disk) if disk.file.path == path);
+    let key = row.config.devices.iter().find(is_it).map(crate::vm::Device::key);
+    let device =
+        VirtualDevice { key: key.ok_or_else(not_found)?, ..VirtualDevice::of("VirtualDisk") };
+    Ok(change_vm(world, cx, "DetachDisk_Task", vm, Operation::Remove, device))
+}
+
+fn change_vm(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    method: &'static str,
+    vm: &MoRef,
+    operation: Operation,
+    device: VirtualDevice,
+) -> MoRef {
+    let change =
+        VirtualDeviceConfigSpec { operation: Some(operation), device, ..Default::default() };
+    let spec = VirtualMachineConfigSpec { device_change: vec![change], ..Default::default() };
+    crate::vm::reconfigure_as(world, cx, method, vm, spec)
 }
 
 fn run(
@@ -218,7 +404,11 @@ fn shown(world: &World, name: &str, id: &str, disk: &DiskObject) -> Element {
     Element::new(name).typed("VStorageObject").with(config)
 }
 
-fn create(world: &mut World, cx: &CallContext<'_>, spec: &Element) -> Result<MoRef, Failure> {
+pub(crate) fn create(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    spec: &Element,
+) -> Result<MoRef, Failure> {
     let backing = spec.child("backingSpec").cloned().unwrap_or_default();
     let Some(datastore) = backing.child("datastore").and_then(Element::moref) else {
         return Err(Failure::invalid_argument("spec.backingSpec.datastore"));
@@ -264,7 +454,7 @@ fn create(world: &mut World, cx: &CallContext<'_>, spec: &Element) -> Result<MoR
 }
 
 /// Makes an object of a disk that is there. The path is a `/folder` address or a datastore path.
-fn register(
+pub(crate) fn register(
     world: &mut World,
     cx: &CallContext<'_>,
     path: &str,

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::Body as _;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Limited};
 use roost_clock::Clock;
@@ -68,13 +69,14 @@ impl Vcenter {
     async fn route(&self, request: Request<Body>) -> io::Result<Response<Body>> {
         let path = request.uri().path().to_owned();
         match path.as_str() {
-            "/sdk" | "/sdk/" | "/sdk/vimService" if request.method() == Method::POST => {
+            "/sdk" | "/sdk/" | "/sdk/vimService" | "/pbm" | "/pbm/sdk" | "/vslm/sdk"
+                if request.method() == Method::POST =>
+            {
                 self.soap(request).await
             }
             "/sdk" | "/sdk/" | "/sdk/vimService" => {
                 Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED))
             }
-            "/pbm" | "/pbm/sdk" if request.method() == Method::POST => self.soap(request).await,
             "/sdk/vimServiceVersions.xml" => {
                 let versions = service::versions_xml(&self.handle.options);
                 Ok(reply::content(StatusCode::OK, "text/xml", versions))
@@ -82,17 +84,26 @@ impl Vcenter {
             "/about" => Ok(reply::json(StatusCode::OK, &about())),
             _ if is_below(&path, "/folder") => self.folder(request).await,
             _ if is_below(&path, "/guestFile") => self.guest_file(request).await,
-            _ if is_below(&path, "/rest") || is_below(&path, "/api") => {
-                let caller = caller(&request);
-                rest::answer(&self.handle, &caller, request).await
-            }
+            _ if is_below(&path, "/rest") || is_below(&path, "/api") => self.rest(request).await,
             _ if is_below(&path, "/nfc") => self.disk_data(request).await,
             _ if is_below(&path, "/cls/data") => self.library_data(request).await,
             _ if is_below(&path, "/roost/control") && self.handle.options.control_endpoint => {
                 control::answer(self, request).await
             }
-            _ => Ok(not_found(request).await),
+            _ => Ok(refuse(request, StatusCode::NOT_FOUND).await),
         }
+    }
+
+    async fn rest(&self, request: Request<Body>) -> io::Result<Response<Body>> {
+        let caller = caller(&request);
+        let method = rest_method(request.method(), request.uri());
+        let sent = request.body().size_hint().exact().unwrap_or_default();
+        let answer = rest::answer(&self.handle, &caller, request).await;
+        let answered = answer.as_ref().ok().and_then(|answer| answer.body().size_hint().exact());
+        self.handle.with(|world| {
+            world.counters.transferred(&caller, &method, sent, answered.unwrap_or_default());
+        });
+        answer
     }
 
     async fn soap(&self, request: Request<Body>) -> io::Result<Response<Body>> {
@@ -144,7 +155,7 @@ impl Vcenter {
         if let Some(action) = &ruled
             && let Some(status) = before(&self.handle, &caller, action).await?
         {
-            return Ok(reply::status(status));
+            return Ok(refuse(request, status).await);
         }
         let (now, place) =
             (self.handle.now(), request.uri().path_and_query().map(ToString::to_string));
@@ -161,13 +172,13 @@ impl Vcenter {
         let login = basic(request.headers())
             .filter(|login| session::is_accepted(&self.handle.options, login));
         let Some(user) = user.or_else(|| login.map(|login| login.user)) else {
-            let mut refused = reply::status(StatusCode::UNAUTHORIZED);
+            let mut refused = refuse(request, StatusCode::UNAUTHORIZED).await;
             let ask = http::HeaderValue::from_static("Basic realm=\"VMware HTTP server\"");
             refused.headers_mut().insert(WWW_AUTHENTICATE, ask);
             return Ok(refused);
         };
         if !self.may_transfer(&request) {
-            return Ok(reply::status(StatusCode::FORBIDDEN));
+            return Ok(refuse(request, StatusCode::FORBIDDEN).await);
         }
         let answer = store::folder(&self.handle, &user, request).await;
         if let Some(action) = &ruled {
@@ -181,7 +192,7 @@ impl Vcenter {
         if let Some(action) = &ruled
             && let Some(status) = before(&self.handle, &caller(&request), action).await?
         {
-            return Ok(reply::status(status));
+            return Ok(refuse(request, status).await);
         }
         let answer = store::guest_file(&self.handle, request).await;
         if let Some(action) = &ruled {
@@ -196,7 +207,7 @@ impl Vcenter {
         if let Some(action) = &ruled
             && let Some(status) = before(&self.handle, &caller(&request), action).await?
         {
-            return Ok(reply::status(status));
+            return Ok(refuse(request, status).await);
         }
         let answer = nfc::transfer(&self.handle, request).await;
         if let Some(action) = &ruled {
@@ -211,7 +222,7 @@ impl Vcenter {
         if let Some(action) = &ruled
             && let Some(status) = before(&self.handle, &caller(&request), action).await?
         {
-            return Ok(reply::status(status));
+            return Ok(refuse(request, status).await);
         }
         let answer = rest::transfer(&self.handle, request).await?;
         if let Some(action) = &ruled {
@@ -253,10 +264,11 @@ impl Vcenter {
 }
 
 /// A client that is still sending when it is refused reports a broken pipe instead of the status.
-async fn not_found(request: Request<Body>) -> Response<Body> {
-    // What it says does not matter, only that it was heard.
-    let _ = Limited::new(request.into_body(), MAX_CALL).collect().await;
-    reply::status(StatusCode::NOT_FOUND)
+async fn refuse(request: Request<Body>, status: StatusCode) -> Response<Body> {
+    // What it says does not matter, only that it was heard. It is not kept: it may be an image of gigabytes.
+    let mut body = request.into_body();
+    while let Some(Ok(_)) = body.frame().await {}
+    reply::status(status)
 }
 
 /// The login of HTTP Basic.
@@ -301,6 +313,18 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
         matches!(name.trim(), "gzip" | "*") && !matches!(weight.trim(), "q=0" | "q=0.0")
     })
+}
+
+/// Method and path by which REST calls are counted: `{}` in the place of ids, so that they are few. The action of a call stands in its query.
+fn rest_method(method: &Method, uri: &http::Uri) -> String {
+    let is_id = |step: &str| step.contains(|letter: char| letter.is_ascii_digit() || letter == ':');
+    let steps = uri.path().trim_end_matches('/').split('/');
+    let path: Vec<&str> = steps.map(|step| if is_id(step) { "{}" } else { step }).collect();
+    let action = uri.query().and_then(|query| {
+        query.split('&').find(|pair| pair.starts_with("action=") || pair.starts_with("~action="))
+    });
+    let action = action.map(|action| format!("?{action}")).unwrap_or_default();
+    format!("{method} {}{action}", path.join("/"))
 }
 
 fn is_below(path: &str, place: &str) -> bool {

@@ -125,7 +125,7 @@ impl Vcenter {
             };
             let by_path = inventory
                 .by_path(name)
-                .filter(|found| name.contains('/') && found.kind == MoType::ResourcePool);
+                .filter(|found| name.contains('/') && found.kind.is_a("ResourcePool"));
             let moref = by_path.or_else(by_name)?;
             let vms = inventory
                 .vms_of(&moref)

@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+/// Its examples in Rust compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/embedded-vcenter.md")]
+struct Page;
+
 mod call;
 mod clients;
 mod collector;
@@ -14,15 +19,18 @@ mod extension;
 mod fault_rules;
 mod glob;
 mod guest;
+mod host_config;
 mod inspect;
 mod inventory;
 mod library;
+mod license;
 mod model;
 mod nfc;
 mod options;
 mod ordered_set;
 mod outage;
 mod ovf;
+mod performance;
 mod permission;
 mod policy;
 mod pool;
@@ -42,6 +50,7 @@ mod timer;
 mod timings;
 mod view;
 mod vm;
+mod vslm;
 mod world;
 
 pub use clients::Tally;

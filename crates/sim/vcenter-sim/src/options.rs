@@ -19,7 +19,9 @@ pub struct Options {
     pub standalone_hosts: usize,
     /// Child resource pools per cluster, beside the root pool.
     pub pools: usize,
-    /// Per cluster, or per child pool of it if there are any, and per standalone host, as vcsim counts them.
+    /// vApps per cluster.
+    pub apps: usize,
+    /// Per cluster, or per child pool of it if there are any, per vApp, and per standalone host, as vcsim counts them.
     pub vms: usize,
     /// Whether those VMs are powered on at the start.
     pub autostart: bool,
@@ -27,6 +29,8 @@ pub struct Options {
     pub templates: Vec<TemplateOptions>,
     /// Per datacenter, mounted on all of its hosts.
     pub datastores: usize,
+    /// Datastores beside those that are vSAN, per datacenter: they name top-level directories themselves.
+    pub vsan_datastores: usize,
     /// Empty datastore clusters per datacenter.
     pub pods: usize,
     /// Distributed port groups per datacenter.
@@ -75,10 +79,12 @@ impl Default for Options {
             hosts: 3,
             standalone_hosts: 1,
             pools: 0,
+            apps: 0,
             vms: 2,
             autostart: true,
             templates: Vec::new(),
             datastores: 1,
+            vsan_datastores: 0,
             pods: 0,
             portgroups: 1,
             folders: 0,

@@ -9,7 +9,7 @@ use roost_vim_wire::types::{
     ResourceAllocationInfo, ResourceConfigSpec, ResourcePoolResourceUsage, ResourcePoolRuntimeInfo,
     SharesInfo,
 };
-use roost_vim_wire::{Fault, MoRef};
+use roost_vim_wire::{Element, Fault, MoRef};
 
 use crate::call::Failure;
 use crate::inventory::Inventory;
@@ -56,10 +56,23 @@ pub(crate) struct Pool {
     pub owner: MoRef,
     pub pools: Vec<MoRef>,
     pub config: ResourceConfigSpec,
+    /// What a vApp is beyond a pool.
+    pub app: Option<Box<App>>,
     /// What the powered-on VMs directly in it take.
     pub demand: Demand,
     /// The numbers that watchers were last told of.
     pub announced: ResourcePoolRuntimeInfo,
+}
+
+/// A pool whose VMs are one application: they are started and stopped together.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    /// The folder that it belongs to, beside the pool that it is in.
+    pub folder: MoRef,
+    /// A `VmConfigInfo`: products, properties and the like.
+    pub config: Element,
+    pub annotation: String,
+    pub uuid: String,
 }
 
 /// The allocation of a pool that nobody has limited.
@@ -88,6 +101,7 @@ impl Pool {
             owner: owner.clone(),
             pools: Vec::new(),
             config,
+            app: None,
             demand: Demand::default(),
             announced: ResourcePoolRuntimeInfo::default(),
         }

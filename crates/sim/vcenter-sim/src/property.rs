@@ -31,7 +31,8 @@ impl Reading<'_> {
         match (&obj.kind, path) {
             (MoType::ServiceInstance, _) => self.service_instance(path),
             (MoType::SessionManager, _) => session::property(world, self.session, path),
-            (MoType::OptionManager, _) => world.settings.property(path),
+            (MoType::OptionManager, _) => crate::host_config::property(world, obj, path)
+                .unwrap_or_else(|| world.settings.property(path)),
             (MoType::ViewManager, "viewList") => {
                 let session = self.session.unwrap_or_default();
                 Ok(Some(refs(world.views.of_session(session).cloned())))
@@ -45,6 +46,8 @@ impl Reading<'_> {
             }
             (MoType::PropertyFilter, _) => world.collectors.filter_property(obj, path),
             (MoType::AuthorizationManager, _) => crate::permission::property(world, path),
+            (MoType::PerformanceManager, _) => crate::performance::property(path),
+            (MoType::LicenseManager, _) => crate::license::property(world, path),
             (MoType::ExtensionManager, _) => world.extensions.property(path),
             (MoType::Other(kind), _) if **kind == *"HttpNfcLease" => {
                 crate::nfc::property(world, obj, path)
@@ -53,6 +56,10 @@ impl Reading<'_> {
                 world.customization_specs.property(path)
             }
             (MoType::ViewManager | MoType::PropertyCollector, _) => no_such(path),
+            (MoType::Other(kind), _) if kind.starts_with("Host") => {
+                crate::host_config::property(world, obj, path)
+                    .unwrap_or_else(|| model::property(world, obj, path))
+            }
             _ => model::property(world, obj, path),
         }
     }
@@ -121,6 +128,11 @@ pub(crate) fn all_of(kind: &MoType) -> &'static [&'static str] {
             &["error", "info", "initializeProgress", "mode", "state", "transferProgress"]
         }
         MoType::Other(kind) if **kind == *"CustomizationSpecManager" => &["info"],
+        MoType::PerformanceManager => &["historicalInterval", "perfCounter"],
+        MoType::LicenseManager => {
+            &["evaluation", "licenseAssignmentManager", "licensedEdition", "licenses"]
+        }
+        MoType::Other(kind) if kind.starts_with("Host") => crate::host_config::all_of(kind),
         _ => Inventory::all_properties(kind),
     }
 }

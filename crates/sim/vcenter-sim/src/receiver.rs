@@ -6,8 +6,9 @@ use roost_vim_wire::{MoRef, Request};
 use crate::call::{CallContext, CallResult};
 use crate::world::World;
 use crate::{
-    collector, customization_specs, disk_object, event, extension, guest, inventory, nfc,
-    permission, policy, search, service, session, settings, store, task, view, vm,
+    collector, customization_specs, disk_object, event, extension, guest, host_config, inventory,
+    license, nfc, performance, permission, policy, search, service, session, settings, store, task,
+    view, vm, vslm,
 };
 
 /// Carries out a method. `None`: not one of its own.
@@ -36,6 +37,7 @@ pub(crate) fn carries_out(receiver: &str) -> Option<CarryOut> {
         | "VirtualMachineCompatibilityChecker" => vm::call,
         "Folder"
         | "ResourcePool"
+        | "VirtualApp"
         | "ComputeResource"
         | "ClusterComputeResource"
         | "HostSystem"
@@ -43,6 +45,7 @@ pub(crate) fn carries_out(receiver: &str) -> Option<CarryOut> {
         | "DistributedVirtualPortgroup"
         | "CustomFieldsManager"
         | "EnvironmentBrowser"
+        | "Datacenter"
         | "StorageResourceManager" => inventory::call,
         "Task" | "TaskManager" | "TaskHistoryCollector" => task::call,
         "EventManager" | "EventHistoryCollector" | "HistoryCollector" => event::call,
@@ -52,12 +55,21 @@ pub(crate) fn carries_out(receiver: &str) -> Option<CarryOut> {
         | "DatastoreNamespaceManager" => store::call,
         "OvfManager" | "HttpNfcLease" => nfc::call,
         "VcenterVStorageObjectManager" => disk_object::call,
+        "VslmServiceInstance" | "VslmVStorageObjectManager" | "VslmTask" => vslm::call,
+        "PerformanceManager" => performance::call,
+        "LicenseManager" | "LicenseAssignmentManager" => license::call,
         "CustomizationSpecManager" => customization_specs::call,
         "ExtensionManager" => extension::call,
         "PbmServiceInstance"
         | "PbmProfileProfileManager"
         | "PbmComplianceManager"
         | "PbmPlacementSolver" => policy::call,
+        "HostNetworkSystem"
+        | "HostStorageSystem"
+        | "HostDatastoreSystem"
+        | "HostServiceSystem"
+        | "HostFirewallSystem"
+        | "HostDateTimeSystem" => host_config::call,
         "GuestProcessManager" | "GuestFileManager" | "GuestAuthManager" => guest::call,
         _ => return None,
     })

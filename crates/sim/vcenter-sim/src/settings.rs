@@ -8,6 +8,7 @@ use roost_vim_wire::types::OptionValue;
 use roost_vim_wire::{Array, Method, MoRef, Request, Value};
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
+use crate::host_config;
 use crate::options::Options;
 use crate::property::{Found, no_such};
 use crate::session;
@@ -34,44 +35,53 @@ impl Settings {
 
     /// The setting of this name, or all below it when it ends with a dot.
     fn query(&self, name: &str) -> Vec<OptionValue> {
-        let fits = |key: &str| {
-            key == name || name.is_empty() || (name.ends_with('.') && key.starts_with(name))
-        };
-        let found = self.0.iter().filter(|(key, _)| fits(key));
-        found
-            .map(|(key, value)| OptionValue { key: key.clone(), value: Some(value.clone()) })
-            .collect()
+        select(&self.0, name)
     }
 
     pub(crate) fn property(&self, path: &str) -> Found {
         match path {
-            "setting" => {
-                let all = self.query("").into_iter().map(Value::data).collect();
-                Ok(Some(Value::Array(Array::new("OptionValue", all))))
-            }
+            "setting" => Ok(Some(as_array(&self.0))),
             "supportedOption" => Ok(None),
             _ => no_such(path),
         }
     }
 }
 
+fn select(options: &BTreeMap<String, Value>, name: &str) -> Vec<OptionValue> {
+    let fits = |key: &str| {
+        key == name || name.is_empty() || (name.ends_with('.') && key.starts_with(name))
+    };
+    let found = options.iter().filter(|(key, _)| fits(key));
+    found.map(|(key, value)| OptionValue { key: key.clone(), value: Some(value.clone()) }).collect()
+}
+
+/// All options, as the property `setting` has them.
+pub(crate) fn as_array(options: &BTreeMap<String, Value>) -> Value {
+    let all = select(options, "").into_iter().map(Value::data).collect();
+    Value::Array(Array::new("OptionValue", all))
+}
+
+/// A host has an option manager of its own.
 pub(crate) fn call(
     request: &Request<'_>,
-    _: &MoRef,
+    this: &MoRef,
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
     Some(match request.method {
-        QueryOptions::NAME => query(request, world),
-        UpdateOptions::NAME => update(request, world, cx),
+        QueryOptions::NAME => query(request, this, world),
+        UpdateOptions::NAME => update(request, this, world, cx),
         _ => return None,
     })
 }
 
-fn query(request: &Request<'_>, world: &World) -> CallResult {
+fn query(request: &Request<'_>, this: &MoRef, world: &World) -> CallResult {
     let asked: QueryOptions = decode(request)?;
     let name = asked.name.unwrap_or_default();
-    let found = world.settings.query(&name);
+    let found = match host_config::options(world, this) {
+        Some(of_host) => select(&of_host, &name),
+        None => world.settings.query(&name),
+    };
     if found.is_empty() {
         let fault = Failure::of("InvalidName", format!("The name '{name}' is invalid."))
             .with("name", &name);
@@ -81,8 +91,19 @@ fn query(request: &Request<'_>, world: &World) -> CallResult {
 }
 
 /// All or none, as the schema says.
-fn update(request: &Request<'_>, world: &mut World, cx: &CallContext<'_>) -> CallResult {
+fn update(
+    request: &Request<'_>,
+    this: &MoRef,
+    world: &mut World,
+    cx: &CallContext<'_>,
+) -> CallResult {
     let asked: UpdateOptions = decode(request)?;
+    if host_config::options(world, this).is_some() {
+        let changed = asked.changed_value.into_iter();
+        let changed = changed.filter_map(|option| Some((option.key, option.value?)));
+        host_config::set_options(world, this, changed);
+        return Ok(ReplyBody::of::<UpdateOptions>(&()));
+    }
     let mut idle_limit = None;
     for option in &asked.changed_value {
         let Some(value) = &option.value else { return Err(Failure::invalid_argument(&option.key)) };

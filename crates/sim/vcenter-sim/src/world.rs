@@ -23,8 +23,10 @@ use crate::event::Events;
 use crate::extension::Extensions;
 use crate::fault_rules::Rules;
 use crate::guest::Guests;
+use crate::host_config::HostConfigs;
 use crate::inventory::{Inventory, Recommendations};
 use crate::library::Libraries;
+use crate::license::Licenses;
 use crate::nfc::Leases;
 use crate::options::{Options, Product};
 use crate::outage::Availability;
@@ -38,7 +40,7 @@ use crate::store::Store;
 use crate::task::Tasks;
 use crate::timer::{Timers, drive};
 use crate::view::Views;
-use crate::{model, service};
+use crate::{model, service, vslm};
 
 /// Everything that a call can see or change.
 #[derive(Debug)]
@@ -58,11 +60,13 @@ pub(crate) struct World {
     pub rest: Rest,
     pub libraries: Libraries,
     pub leases: Leases,
+    pub licenses: Licenses,
     pub policies: Policies,
     pub disk_objects: DiskObjects,
     pub customization_specs: CustomizationSpecs,
     pub extensions: Extensions,
     pub recommendations: Recommendations,
+    pub host_configs: HostConfigs,
     pub rules: Rules,
     pub counters: Counters,
     pub random: Random,
@@ -84,6 +88,9 @@ impl World {
             MoType::PropertyFilter => self.collectors.contains_filter(session, obj),
             MoType::PropertyCollector => {
                 *obj == self.service.property_collector || self.collectors.contains(session, obj)
+            }
+            MoType::Other(ref kind) if **kind == *"VslmTask" => {
+                model::contains(self, &vslm::original(obj))
             }
             _ => service::is_manager(self.product, obj) || model::contains(self, obj),
         }
@@ -145,11 +152,13 @@ impl Shared {
             rest: Rest::new(&options),
             libraries: Libraries::new(&options),
             leases: Leases::default(),
+            licenses: Licenses::default(),
             policies: Policies::new(&options),
             disk_objects: DiskObjects::new(&options),
             customization_specs: CustomizationSpecs::default(),
             extensions: Extensions::default(),
             recommendations: Recommendations::default(),
+            host_configs: HostConfigs::default(),
             rules: Rules::new(options.seed),
             counters: Counters::default(),
             random,

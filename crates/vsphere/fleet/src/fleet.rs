@@ -1,5 +1,6 @@
 //! One vCenter and everything that doors share about it.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    AddressPlan, DoorName, Guard, GuardRules, Journal, JournalSize, Ledger, LedgerTimes, Limits,
-    Machines, Mirror, PhaseDeadlines, PhaseHook, Recognise, Timelines,
+    AddressPlan, CloseUp, DoorName, Guard, GuardRules, Journal, JournalSize, Ledger, LedgerTimes,
+    Limits, Machines, Mirror, PhaseDeadlines, PhaseHook, Recognise, Timelines,
 };
 
 /// A vCenter that does not answer at the start is asked again for this long.
@@ -53,10 +54,20 @@ pub enum OpenError {
     Connect { source: CallError },
 }
 
+impl OpenError {
+    /// What keeps a vCenter from being asked at all, such as an address that is none.
+    pub fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let source = Arc::new(std::io::Error::other(error));
+        Self::Connect { source: CallError::Connection { method: "Login", source } }
+    }
+}
+
 /// One vCenter: one login, one property stream, one ledger, however many doors there are. A handle; clones share it.
 #[derive(Debug, Clone)]
 pub struct Fleet {
     shared: Arc<Shared>,
+    /// Whoever has it may work with it and not log out.
+    is_lent: bool,
 }
 
 #[derive(Debug)]
@@ -64,6 +75,7 @@ struct Shared {
     client: Client,
     clock: Arc<dyn Clock>,
     mirror: Mirror,
+    close_up: CloseUp,
     machines: Machines,
     ledger: SharedLedger,
     journal: Journal,
@@ -112,6 +124,7 @@ impl Fleet {
         let shared = Shared {
             client,
             clock,
+            close_up: CloseUp::new(mirror.clone()),
             mirror,
             machines,
             ledger: SharedLedger::new(Ledger::new(rules.ledger)),
@@ -122,7 +135,18 @@ impl Fleet {
             covered: Notify::new(),
             following: tokio::sync::Mutex::default(),
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), is_lent: false }
+    }
+
+    /// The same fleet for a door that shares it: what that door shuts down goes on for the others.
+    #[must_use]
+    pub fn lent(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), is_lent: true }
+    }
+
+    /// Whether both are one: one login, one mirror, one ledger.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Lets a door in: opens its account in the ledger.
@@ -143,11 +167,12 @@ impl Fleet {
         self.shared.containers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the mirror up to date until the client is shut down; ends with an error if it cannot be. Every door may call it in a task of its own: one of
+    /// Keeps the mirror and the close-up up to date until the client is shut down; ends with an error if it cannot be. Every door may call it in a task of its own: one of
     /// them follows, the others wait to take its place.
     pub async fn follow(&self) -> Result<(), CallError> {
         let _alone = self.shared.following.lock().await;
         let observer = self.observer();
+        let mut close_up = pin!(self.shared.close_up.follow(&observer));
         loop {
             let containers = self.containers().clone();
             let more = async {
@@ -162,6 +187,7 @@ impl Fleet {
             tokio::select! {
                 biased;
                 ended = self.shared.mirror.follow(&observer, &containers) => return ended,
+                ended = &mut close_up => return ended,
                 () = more => {}
             }
         }
@@ -189,6 +215,11 @@ impl Fleet {
         &self.shared.mirror
     }
 
+    /// Everything about the VMs that doors look at closely.
+    pub fn close_up(&self) -> &CloseUp {
+        &self.shared.close_up
+    }
+
     pub fn machines(&self) -> &Machines {
         &self.shared.machines
     }
@@ -214,8 +245,11 @@ impl Fleet {
         Guard::new(owner, self.shared.guard.clone())
     }
 
-    /// Logs out.
+    /// Logs out. Does nothing to a fleet that is lent.
     pub async fn shut_down(&self) {
+        if self.is_lent {
+            return;
+        }
         self.shared.client.clone().shutdown().await;
     }
 }

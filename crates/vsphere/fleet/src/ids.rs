@@ -59,7 +59,7 @@ ids! {
     PoolId = ResourcePool;
 }
 
-/// The front door that wants a machine: `hatchery`, `vm-operator`. A closed set, because it becomes a metric label.
+/// The front door that wants a machine: `vm-operator`, `agent-forge`. A closed set, because it becomes a metric label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct DoorName(&'static str);

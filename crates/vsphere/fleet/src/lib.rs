@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod address;
+mod close_up;
 mod cow_map;
 mod fleet;
 mod freshness;
@@ -18,6 +19,7 @@ pub use address::{
     AddressCell, AddressCounts, AddressPlan, AddressRanges, AddressState, ComesFreeBy, Forecast,
     Network, Problem,
 };
+pub use close_up::{CLOSE_UP_PATHS, CloseUp, Detail, NotClaimed};
 pub use fleet::{Fleet, FleetRules, FleetSettings, OpenError, SharedLedger};
 pub use freshness::{Freshness, Unfit};
 pub use gate::{Gate, Limit, Measure};
@@ -31,7 +33,10 @@ pub use ledger::{
     AddressGrant, AddressNeed, Amounts, Ask, Counts, Holding, Ledger, LedgerGate, LedgerTimes,
     LedgerUse, Limits, Machine, PoolRoom, Quota, Refusal, Reservation, Reserve,
 };
-pub use machines::{Hold, Label, MachineError, Machines, NotMade, Owner, Pauses, Rewrite, Started};
+pub use machines::{
+    Hold, Identity, Label, MachineError, Machines, MakeBy, NewMachine, NotMade, Owner, Pauses,
+    Rewrite, Started,
+};
 pub use mirror::{
     Check, Claim, Connection, Guest, GuestNic, Marks, Mirror, Need, Note, Notes, Pool, PoolAmount,
     PoolUsage, Power, Recognise, Snapshot, StreamState, Tools, Vm, VmChange, WaitError, Wrote,

@@ -38,7 +38,7 @@ impl CallClass {
 pub struct Deadlines {
     /// Single sign-on behind a vCenter may ask a slow directory.
     pub login: Duration,
-    /// The hatchery's 15 s for ordinary calls.
+    /// A vCenter that answers at all answers an ordinary call in this time.
     pub read: Duration,
     /// Longer than a read: a busy vCenter takes its time to queue a task, and giving up leaves its fate unknown.
     pub submit: Duration,

@@ -58,15 +58,15 @@ impl Core {
             tracing::debug_span!("vim_call", method = M::NAME, class = class.as_str(), %operation);
         let body = match M::SERVICE {
             Service::Vim => encode_request(call, Some(&operation)),
-            Service::Policy => {
+            Service::Policy | Service::Disks => {
                 encode_request_in(call, Some(&operation), cookie.and_then(cookie_value).as_deref())
             }
         };
         let mut meter = Meter::start(&self.settings.hooks, M::NAME, class, body.len());
         let work = async {
             let mut request = self.soap_request(body, cookie);
-            if M::SERVICE == Service::Policy {
-                *request.uri_mut() = self.policy_uri(M::NAME)?;
+            if let Some(path) = M::SERVICE.path() {
+                *request.uri_mut() = self.service_uri(M::NAME, path)?;
                 request.headers_mut().insert("SOAPAction", POLICY_ACTION);
             }
             let response = self.send(M::NAME, request).await?;
@@ -223,8 +223,8 @@ impl Core {
         request
     }
 
-    fn policy_uri(&self, method: &'static str) -> Result<Uri, CallError> {
-        Uri::try_from(format!("{}pbm", self.settings.url)).map_err(|error| {
+    fn service_uri(&self, method: &'static str, path: &str) -> Result<Uri, CallError> {
+        Uri::try_from(format!("{}{path}", self.settings.url)).map_err(|error| {
             CallError::connection(method, io::Error::new(io::ErrorKind::InvalidInput, error))
         })
     }

@@ -41,9 +41,9 @@ pub use credentials::{
 };
 pub use deadline::{CallClass, Deadlines};
 pub use device::{
-    BackingFile, Card, CdromBus, DeviceError, NetworkBacking, NetworkError, NewDisk, NewNic,
-    Provisioning, ScsiController, UnknownCard, eject, grow_disk, insert_iso, move_nic,
-    remove_device,
+    BackingFile, Card, CdromBus, DeviceError, DiskController, NetworkBacking, NetworkError,
+    NewDisk, NewNic, Provisioning, ScsiController, UnknownCard, eject, grow_disk, insert_iso,
+    move_nic, remove_device,
 };
 pub use error::CallError;
 pub use events::{EventError, EventQuery, EventTail, Recursion, TailFrom};
@@ -80,8 +80,8 @@ pub use transfer::{
 pub use transport::{Body, SendFuture, Transport};
 pub use vm::{
     Annotated, BootDevice, CloneSpecError, CloneVm, ConsoleTicket, CreateVm, Customization,
-    CustomizationError, Destroyed, DiskCopy, Firmware, GuestIdentity, HostName, Made, Namesake,
-    NewSnapshot, NicAddress, PowerChange, Reconfigure, Shutdown, Snapshot, Snapshots, Step,
-    TemplateFacts, TemplateUse, TemplateWarning, VmError, unlimited_pool,
+    CustomizationError, Destroyed, DiskCopy, Firmware, GuestIdentity, HostName, HotAdd, Made,
+    Namesake, NewSnapshot, NicAddress, PowerChange, Reconfigure, Reserved, Shutdown, Snapshot,
+    Snapshots, Step, TemplateFacts, TemplateUse, TemplateWarning, VmError, unlimited_pool,
 };
 pub use wait::WaitError;

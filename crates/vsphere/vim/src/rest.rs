@@ -47,6 +47,16 @@ impl RestError {
         }
     }
 
+    /// Whether it may have been done although nothing says so.
+    pub fn outcome_unknown(&self) -> bool {
+        match self {
+            Self::Call { source, .. } => source.outcome_unknown(),
+            Self::Refused { status, .. } => status.is_server_error(),
+            Self::Answer { .. } => true,
+            Self::Transfer { .. } | Self::Failed { .. } => false,
+        }
+    }
+
     /// Whether what was asked for is not there.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Refused { status: StatusCode::NOT_FOUND, .. })

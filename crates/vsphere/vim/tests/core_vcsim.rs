@@ -119,6 +119,46 @@ async fn a_host_is_watched_and_its_tasks_are_followed() {
     follow_vms_and_tasks(VcsimOptions { esx: true, vms: 3, ..VcsimOptions::default() }).await;
 }
 
+/// Waits until the watch shows exactly these.
+async fn shown(subscription: &mut Subscription, known: &mut BTreeSet<MoRef>, wanted: &[&MoRef]) {
+    let wanted: BTreeSet<MoRef> = wanted.iter().map(|vm| (*vm).clone()).collect();
+    while *known != wanted {
+        for update in next(subscription).await.updates {
+            match update.change {
+                Change::Enter(_) => drop(known.insert(update.obj)),
+                Change::Leave => drop(known.remove(&update.obj)),
+                Change::Modify(_) => {}
+            }
+        }
+    }
+}
+
+/// vcsim does not tell what enters a list view, and counts no versions.
+#[tokio::test]
+async fn a_watch_of_single_objects_gains_and_loses_some() {
+    let Some(vcsim) = start(VcsimOptions { vms: 6, ..VcsimOptions::default() }).await else {
+        return;
+    };
+    let client = connect(&vcsim, TlsTrust::System).await;
+    let root = client.content().root_folder.clone();
+    let all = WatchSpec::below(root, MoType::VirtualMachine, &["name"]);
+    let mut all = client.watch(all).await.unwrap();
+    let vms: Vec<MoRef> = load(&mut all).await.into_iter().collect();
+    let [a, b, c, ..] = &vms[..] else { panic!("{vms:?}") };
+
+    let mut some = client.watch(WatchSpec::object(a.clone(), &["name"])).await.unwrap();
+    let mut known = BTreeSet::new();
+    shown(&mut some, &mut known, &[a]).await;
+    some.change_objects(vec![b.clone(), MoRef::vm("vm-nowhere")], vec![]);
+    shown(&mut some, &mut known, &[a, b]).await;
+    some.change_objects(vec![c.clone()], vec![a.clone()]);
+    shown(&mut some, &mut known, &[b, c]).await;
+    let rename = RenameTask { this: b.clone(), new_name: "renamed".into() };
+    client.submit(&rename).await.unwrap().wait().await.unwrap();
+    name_of(&mut some, b, "renamed").await;
+    assert!(some.status().synced);
+}
+
 #[tokio::test]
 async fn the_stream_survives_the_end_of_its_session() {
     let Some(vcsim) = start(VcsimOptions { tls: true, ..VcsimOptions::default() }).await else {

@@ -22,6 +22,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(25);
 /// A queue of thousands of jobs has a few megabytes.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
 
+/// As the API's logs and the embedded one's counters know it.
+const USER_AGENT: &str = concat!("roost/", env!("CARGO_PKG_VERSION"));
+
 /// How to reach the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpSettings {
@@ -65,6 +68,7 @@ impl HttpTransport {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(settings.trust().client_config()?)
             .http1_only()
+            .user_agent(USER_AGENT)
             .redirect(Policy::none())
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
@@ -112,4 +116,36 @@ fn as_io(error: reqwest::Error) -> io::Error {
         io::ErrorKind::Other
     };
     io::Error::new(kind, error.without_url())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A server that sends without end, or garbage for a list, must not fill the memory.
+    #[tokio::test]
+    async fn an_answer_is_read_up_to_what_a_full_queue_needs() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/queue/workflows", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").await.unwrap();
+            let mut sent = 0;
+            while stream.write_all(&[b' '; 1 << 13]).await.is_ok() {
+                sent += 1 << 13;
+            }
+            sent
+        });
+        let transport = HttpTransport::new(&HttpSettings::default()).unwrap();
+        let request = http::Request::get(url).body(Bytes::new()).unwrap();
+        let refused = transport.send(request).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the answer is larger than 32 MiB");
+        drop(transport);
+        let sent = server.await.unwrap();
+        assert!(sent < 2 * MAX_ANSWER_BYTES, "it is not read to its end: {sent}");
+    }
 }

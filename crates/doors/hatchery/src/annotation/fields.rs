@@ -7,6 +7,9 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Annotation, Doom, GoTime, NotCds};
+use crate::process::ProcessMark;
+
+const PROCESS: &str = "roost_process";
 
 pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
     let text = text.trim();
@@ -47,6 +50,8 @@ pub(super) fn parse(text: &str) -> Result<Annotation, NotCds> {
             "to_delete" => to_delete = boolean("to_delete", value)?,
             "to_delete_reason" => reason = string("to_delete_reason", value)?,
             "to_delete_by_person" => by_person = boolean("to_delete_by_person", value)?,
+            // What is no mark is nobody's business here, and stays as it is.
+            PROCESS if process(value).is_some() => annotation.process = process(value),
             _ => {
                 annotation.others.0.retain(|(other, _)| *other != key);
                 annotation.others.0.push((key, raw));
@@ -94,6 +99,9 @@ pub(super) fn write(annotation: &Annotation, f: &mut fmt::Formatter<'_>) -> fmt:
     object.string("job_id", &annotation.job_id)?;
     object.string("ip_address", &annotation.ip_address)?;
     object.string("flavor", &annotation.flavor)?;
+    if let Some(process) = &annotation.process {
+        object.string(PROCESS, &process.to_string())?;
+    }
     if let Some(doom) = &annotation.doomed {
         object.boolean("to_delete", true)?;
         object.string("to_delete_reason", &doom.reason)?;
@@ -143,6 +151,10 @@ fn boolean(key: &'static str, json: &str) -> Result<bool, NotCds> {
 fn time(key: &'static str, json: &str) -> Result<GoTime, NotCds> {
     let text = string(key, json)?;
     GoTime::parse(&text).ok_or(NotCds::WrongType { key, expected: "an RFC 3339 time" })
+}
+
+fn process(json: &str) -> Option<ProcessMark> {
+    serde_json::from_str::<String>(json).ok()?.parse().ok()
 }
 
 /// The members of an object in the order of the text.

@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use roost_cds::JobId;
 use serde_json::value::RawValue;
 
+use crate::process::ProcessMark;
 pub use go_time::GoTime;
 pub use recognise::HatcheryVms;
 
@@ -47,6 +48,8 @@ pub struct Annotation {
     pub ip_address: String,
     /// The flavor that a spare was made with (Amendment C).
     pub flavor: String,
+    /// Which process made it, or claimed it last. Ours.
+    pub process: Option<ProcessMark>,
     /// Why it is to be deleted, if it is. Ours: CDS's hatchery keeps such marks in memory and loses them.
     pub doomed: Option<Doom>,
     pub others: OtherKeys,

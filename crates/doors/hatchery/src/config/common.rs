@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_cds::{HatcheryKey, Secret};
+use roost_settings::{Key, Reader, SecretSource, Surroundings};
 use url::Url;
 
-use super::key::Key;
 use super::keys::common as keys;
-use super::reader::Reader;
-use super::source::{SecretSource, Surroundings};
 
 /// Who this hatchery is.
 #[derive(Debug, Clone)]
@@ -35,6 +33,15 @@ pub struct Listen {
     pub forwarded_header: Option<String>,
     /// `None`: plain HTTP.
     pub tls: Option<ListenTls>,
+    pub links: PageLinks,
+}
+
+/// Where other programs show what the page only names, as templates.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageLinks {
+    pub request: Option<String>,
+    pub vm: Option<String>,
+    pub docs: Option<String>,
 }
 
 /// Where that server's certificate and key are, in PEM form, and the authority of the clients that it knows by theirs.
@@ -215,7 +222,21 @@ pub(super) fn listen(reader: &Reader<'_>) -> Listen {
         port: port(reader, &keys::HTTP_PORT),
         forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
         tls: tls(reader),
+        links: PageLinks {
+            request: link(reader, &keys::HTTP_LINK_REQUEST),
+            vm: link(reader, &keys::HTTP_LINK_VM),
+            docs: link(reader, &keys::HTTP_LINK_DOCS),
+        },
     }
+}
+
+/// A link opens a page, and runs nothing.
+fn link(reader: &Reader<'_>, key: &'static Key) -> Option<String> {
+    let template = reader.filled(key)?;
+    if !template.starts_with("https://") && !template.starts_with("http://") {
+        reader.problem(key, format!("must begin with https:// or http://, is {template:?}"));
+    }
+    Some(template)
 }
 
 fn tls(reader: &Reader<'_>) -> Option<ListenTls> {

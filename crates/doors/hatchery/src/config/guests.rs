@@ -2,11 +2,9 @@
 
 use roost_cds::Secret;
 use roost_cds::v1::ModelPath;
+use roost_settings::{Key, Reader, SecretError, SecretSource, Surroundings};
 
-use super::key::Key;
 use super::keys::vsphere as keys;
-use super::reader::Reader;
-use super::source::{SecretError, SecretSource, Surroundings};
 
 /// A user in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]

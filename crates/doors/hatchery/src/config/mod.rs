@@ -6,47 +6,32 @@
 
 mod address_file;
 mod common;
-mod doc;
-mod form;
+mod fleet;
 mod guests;
-mod key;
 mod keys;
-mod log;
-mod problem;
-mod public;
-mod reader;
-mod sample;
 mod sizing;
-mod source;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tree;
 mod vsphere;
 
 pub use address_file::{AddressFile, NetworkFile};
 pub use common::{
-    Cdn, CdsApi, Counts, Graylog, Identity, Listen, ListenTls, Region, Syslog, Tokens,
+    Cdn, CdsApi, Counts, Graylog, Identity, Listen, ListenTls, PageLinks, Region, Syslog, Tokens,
     WorkerSettings,
 };
-pub use doc::key_table;
 pub use guests::{
     GuestCredential, GuestLogin, GuestLoginError, GuestModel, GuestOf, GuestUser, Guests,
 };
-pub use key::{Json, Key, Origin, Sample, Shape};
-pub use keys::ALL as KEYS;
-pub use log::{LogFormat, LogLevel, LogSettings};
-pub use problem::{Invalid, Problem};
-pub use sample::sample;
+pub use roost_settings::{
+    Invalid, LogFormat, LogLevel, LogSettings, Problem, SecretError, SecretSource, Surroundings,
+    SystemSurroundings,
+};
 pub use sizing::{DefaultModel, Provisioning, ResourceLimits, SpareKind, SpareModel, SparePool};
-pub use source::{SecretError, SecretSource, Surroundings, SystemSurroundings};
 pub use vsphere::{CardType, Lifetimes, Place, Vcenter};
 
-use roost_cds::Secret;
-use roost_fleet::{AddressPlan, Limit, Limits, Reserve};
+use roost_fleet::{AddressPlan, FleetRules, Limit, Limits, Reserve};
+use roost_settings::{Problems, Secret, Section, Table};
 
-use self::problem::Problems;
-use self::reader::{ROOT, Reader};
-use self::tree::Table;
 use crate::door::{PENDING, REGISTERING, WORKERS};
 use crate::flavor::Flavors;
 
@@ -67,6 +52,8 @@ pub struct Config {
     pub vcenter: Vcenter,
     pub addresses: AddressPlan,
     pub lifetimes: Lifetimes,
+    /// Deletion guard, journal, ledger and deadlines.
+    pub fleet: FleetRules,
     pub limits: ResourceLimits,
     pub flavors: Flavors,
     pub provisioning: Provisioning,
@@ -85,15 +72,41 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
-/// `[hatchery.vsphere]` with the environment over it.
-fn section(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> Option<Table> {
-    let section = file.table("hatchery").and_then(|hatchery| hatchery.table("vsphere"));
-    if section.is_none() {
-        problems.problem(ROOT, None, "is missing: the file has no such section");
-    }
-    let mut section = section?.clone();
-    form::override_from_environment(&mut section, surroundings);
-    Some(section)
+/// Where the keys stand in CDS's file, and what overrides them.
+pub const SECTION: Section = Section {
+    root: "hatchery.vsphere",
+    variables: Some("CDS_HATCHERY_VSPHERE"),
+    keys: keys::ALL,
+    former: keys::FORMER,
+    added: " (not in CDS)",
+};
+
+const SAMPLE_HEAD: &str = "\
+# Configuration of a Roost hatchery for CDS. Every line with a # shows a default or an example.
+#
+# The file is CDS's own: a [hatchery.vsphere] section that served a CDS hatchery works here unchanged, other sections may stay.
+# Variables such as CDS_HATCHERY_VSPHERE_USER override it. A secret `x` may also be given as `xFile` (a file) or `xEnv` (a variable).
+";
+
+const SAMPLE_LOG: &str = "
+# [log]
+# debug, info, notice, warning or error
+# level = \"info\"
+# text, json or discard
+# format = \"text\"
+";
+
+/// A commented file that shows every key worth setting. It is valid once the files that it names exist.
+pub fn sample() -> String {
+    format!("{SAMPLE_HEAD}{}{SAMPLE_LOG}", SECTION.sample())
+}
+
+/// What is sent at sign-in, and what CDS shows to its users: the configuration as CDS's own hatchery sends it, without secrets, and
+/// `osArch` a second time at the top, where the V2 queue looks for it.
+fn public(section: &Table, os_arch: &[String]) -> serde_json::Value {
+    let mut top = SECTION.json(section);
+    top.insert("osArch".to_owned(), serde_json::json!(os_arch));
+    top.into()
 }
 
 impl Listen {
@@ -101,19 +114,19 @@ impl Listen {
     /// does not matter to them.
     pub fn load(text: &str, surroundings: &dyn Surroundings) -> Result<Self, Invalid> {
         let problems = Problems::default();
-        let section =
-            Table::parse(text, &problems).and_then(|file| section(&file, surroundings, &problems));
-        let listen = section.map(|section| common::listen(&Reader::root(&section, &problems)));
+        let section = Table::parse(text, &problems)
+            .and_then(|file| SECTION.require(&file, surroundings, &problems));
+        let listen = section.map(|section| common::listen(&SECTION.reader(&section, &problems)));
         Ok(problems.settle(listen)?.0)
     }
 
     /// The token that opens what a hatchery serves, if its file gives one and whoever asks may read it.
     pub fn token(text: &str, surroundings: &dyn Surroundings) -> Result<Option<Secret>, Invalid> {
         let problems = Problems::default();
-        let section =
-            Table::parse(text, &problems).and_then(|file| section(&file, surroundings, &problems));
+        let section = Table::parse(text, &problems)
+            .and_then(|file| SECTION.require(&file, surroundings, &problems));
         let token = section.map(|section| {
-            let reader = Reader::root(&section, &problems);
+            let reader = SECTION.reader(&section, &problems);
             reader.secret(&keys::common::HTTP_TOKEN, surroundings).map(|(_, token)| token)
         });
         Ok(problems.settle(token)?.0)
@@ -131,13 +144,14 @@ impl Config {
     }
 
     fn read(file: &Table, surroundings: &dyn Surroundings, problems: &Problems) -> Option<Self> {
-        let log = log::read(file, surroundings, problems);
-        let section = section(file, surroundings, problems)?;
-        form::check(&section, problems);
-        let reader = Reader::root(&section, problems);
+        let log = LogSettings::read("CDS_LOG", file, surroundings, problems);
+        let section = SECTION.require(file, surroundings, problems)?;
+        SECTION.check(&section, problems);
+        let reader = SECTION.reader(&section, problems);
         let vcenter = vsphere::vcenter(&reader, surroundings);
         let addresses = vsphere::addresses(&reader);
         let lifetimes = vsphere::lifetimes(&reader);
+        let fleet = fleet::rules(&reader);
         let limits = sizing::limits(&reader);
         let flavors = sizing::flavors(&reader, limits);
         let provisioning = sizing::provisioning(&reader, flavors.as_ref());
@@ -146,7 +160,7 @@ impl Config {
         let default_models = sizing::default_models(&reader);
         let common = common::read(&reader, surroundings)?;
         Some(Self {
-            public: public::config(&section, &common.identity.os_arch),
+            public: public(&section, &common.identity.os_arch),
             identity: common.identity,
             listen: common.listen,
             console_token: common.console_token,
@@ -159,6 +173,7 @@ impl Config {
             vcenter: vcenter?,
             addresses: addresses?,
             lifetimes: lifetimes?,
+            fleet: fleet?,
             limits: limits?,
             flavors: flavors?,
             provisioning: provisioning?,
@@ -190,8 +205,7 @@ impl Config {
         }
     }
 
-    /// What is sent at sign-in, and what CDS shows to its users: the configuration as CDS's own hatchery sends it, without secrets, and
-    /// `osArch` a second time at the top, where the V2 queue looks for it.
+    /// The configuration that is sent at sign-in.
     pub fn public_config(&self) -> serde_json::Value {
         self.public.clone()
     }

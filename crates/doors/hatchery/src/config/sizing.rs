@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use roost_cds::v1::ModelPath;
 use roost_cds::v2::AsCodePath;
+use roost_settings::{Listed, Reader};
 
 use super::keys::vsphere as keys;
-use super::reader::{Listed, Reader};
 use super::vsphere::duration;
 use crate::flavor::{Flavor, Flavors, FlavorsError, Footprint};
 

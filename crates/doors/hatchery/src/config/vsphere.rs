@@ -4,13 +4,12 @@ use std::fmt;
 use std::time::Duration;
 
 use roost_fleet::AddressPlan;
+use roost_settings::{Key, Reader, SecretSource, Surroundings};
 use roost_vim::{Thumbprint, TlsTrust};
 
+use super::SECTION;
 use super::address_file::{AddressFile, NetworkFile};
-use super::key::Key;
 use super::keys::vsphere as keys;
-use super::reader::{ROOT, Reader};
-use super::source::{SecretSource, Surroundings};
 
 /// How the vCenter is reached and where in it VMs go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,14 +219,14 @@ pub(super) fn addresses(reader: &Reader<'_>) -> Option<AddressPlan> {
     };
     for problem in problems {
         reader.problem_at(
-            &format!("{ROOT}.{}", problem.path),
+            &format!("{}.{}", SECTION.root, problem.path),
             line_of(reader, &problem.path),
             &problem.message,
         );
     }
     for warning in warnings {
         reader.warn_at(
-            &format!("{ROOT}.{}", warning.path),
+            &format!("{}.{}", SECTION.root, warning.path),
             line_of(reader, &warning.path),
             &warning.message,
         );

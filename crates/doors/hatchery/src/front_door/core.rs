@@ -33,6 +33,7 @@ impl Core for HatcheryDoor {
             subject,
             verdict,
             bound_by: query.bound_by.clone(),
+            events: query.events,
             after: query.after,
             limit: query.limit,
         };

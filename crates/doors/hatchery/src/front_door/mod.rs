@@ -2,6 +2,7 @@
 
 mod core;
 mod mon;
+mod needs;
 mod shown;
 mod steer;
 
@@ -12,12 +13,13 @@ use prometheus_client::registry::Registry;
 use roost_door::{Answered, DoorWords, Feed, FrontDoor, Route, Steer, Summary};
 use roost_fleet::{Decision, VmId};
 use roost_views::{
-    CheckView, DecisionView, PoolView, RequestDetail, RequestView, SteeringView, VmDetail, VmView,
+    CheckView, DecisionView, NeedView, OutageView, PoolView, RequestDetail, RequestId, RequestView,
+    SteeringView, VmDetail, VmView,
 };
 use serde_json::Value;
 
 use crate::metrics::{self, Metrics};
-use crate::run::{Helm, News, Window, view};
+use crate::run::{Controls, News, Window, view};
 
 /// What the hatchery and its requests are called.
 pub const WORDS: DoorWords = DoorWords {
@@ -38,7 +40,7 @@ pub struct Build {
 pub struct HatcheryDoor {
     window: Window,
     /// `None`: it can only be looked at.
-    helm: Option<Helm>,
+    controls: Option<Controls>,
     registry: Registry,
     metrics: Arc<Metrics>,
     build: Build,
@@ -48,13 +50,13 @@ impl HatcheryDoor {
     /// Begins to tell of changes on the feed; needs a runtime.
     pub fn new(
         window: Window,
-        helm: Option<Helm>,
+        controls: Option<Controls>,
         registry: Registry,
         metrics: Arc<Metrics>,
         build: Build,
         feed: &Feed,
     ) -> Arc<Self> {
-        let door = Arc::new(Self { window, helm, registry, metrics, build });
+        let door = Arc::new(Self { window, controls, registry, metrics, build });
         let (told, mut changes) = (Arc::downgrade(&door), door.window.changes());
         let feed = feed.clone();
         tokio::spawn(async move {
@@ -107,7 +109,7 @@ impl FrontDoor for HatcheryDoor {
     fn readiness(&self) -> Vec<CheckView> {
         let checks = self.window.readiness().into_iter();
         // Whoever only looks needs the inventory alone.
-        let matters = |check: &view::Check| self.helm.is_some() || check.name == "inventory";
+        let matters = |check: &view::Check| self.controls.is_some() || check.name == "inventory";
         checks.filter(matters).map(shown::check).collect()
     }
 
@@ -122,11 +124,11 @@ impl FrontDoor for HatcheryDoor {
 
     fn request(&self, id: &str) -> Option<RequestDetail> {
         let detail = self.window.explain(id)?;
-        Some(RequestDetail {
-            request: shown::job(&detail.job, |decided| self.decision(decided).brief()),
-            decisions: self.decisions(&detail.decisions),
-            vm: detail.vm.as_ref().map(|vm| shown::vm_detail(vm, |all| self.decisions(all))),
-        })
+        Some(RequestDetail::new(
+            shown::job(&detail.job, |decided| self.decision(decided).brief()),
+            self.decisions(&detail.decisions),
+            detail.vm.as_ref().map(|vm| shown::vm_detail(vm, |all| self.decisions(all))),
+        ))
     }
 
     fn vms(&self) -> Vec<VmView> {
@@ -142,12 +144,37 @@ impl FrontDoor for HatcheryDoor {
         self.window.pools().into_iter().map(shown::pool).collect()
     }
 
+    fn stuck(&self) -> Vec<RequestView> {
+        let view = |job| shown::job(job, |decided| self.decision(decided).brief());
+        self.window.refused_jobs().iter().map(view).collect()
+    }
+
+    fn advice(&self, gate: &str) -> Option<&'static str> {
+        needs::advice(gate)
+    }
+
+    fn runbook(&self) -> Option<&'static str> {
+        Some("jobs-wait-without-workers")
+    }
+
+    fn needs(&self) -> Vec<NeedView> {
+        needs::needs(&self.window)
+    }
+
+    fn outages(&self) -> Vec<OutageView> {
+        needs::outages(&self.window)
+    }
+
+    fn line(&self) -> Vec<RequestId> {
+        self.window.line().iter().map(|job| WORDS.request(job.to_string())).collect()
+    }
+
     fn steering(&self) -> SteeringView {
         steer::steering(&self.window)
     }
 
     fn steer(&self) -> Option<&dyn Steer> {
-        self.helm.as_ref().map(|helm| helm as &dyn Steer)
+        self.controls.as_ref().map(|controls| controls as &dyn Steer)
     }
 
     fn routes(self: Arc<Self>) -> Vec<Route> {

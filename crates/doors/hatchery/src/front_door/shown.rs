@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use roost_door::Summary;
-use roost_door::fleet::{limit, part, power, step};
-use roost_fleet::Decision;
+use roost_door::fleet::{limit, part, power, step, verdict};
+use roost_fleet::{Decided, Decision};
 use roost_views::{
-    CheckView, DecisionView, Facts, GaugeView, Gauges, LaneView, Part, PoolView, QueueView,
-    RequestState, RequestView, Unit, VmDetail, VmKind, VmPhase, VmView,
+    CheckView, DecisionView, Facts, GaugeView, Gauges, LaneView, Mood, OutcomeView, Part, PoolView,
+    QueueView, RequestState, RequestView, Served, TileView, Unit, VmDetail, VmKind, VmPhase,
+    VmView,
 };
 
 use super::WORDS;
@@ -34,15 +35,28 @@ pub(super) fn summary(seen: &view::Overview) -> Summary {
             oldest_waiting_secs: seen.queue.oldest_waiting_secs,
             starting: seen.queue.starting,
             refused: seen.queue.refused,
+            joining: seen.queue.joining,
+            working: seen.queue.working,
+            leaving: seen.queue.leaving,
         },
         what_binds: seen.what_binds.as_ref().map(|decided| decided.reason.to_string()),
         oldest: seen.what_binds.as_ref().and_then(|decided| match &decided.subject {
             roost_fleet::Subject::Request(request) => Some(WORDS.request(&*request.id)),
             _ => None,
         }),
-        tiles: Vec::new(),
+        tiles: seen.other_process.iter().map(|_| other_process()).collect(),
         lanes: seen.lanes.iter().map(lane).collect(),
         gauges,
+    }
+}
+
+/// What the other one is and which of them goes on stands in the decisions and in `/mon/status`.
+fn other_process() -> TileView {
+    TileView {
+        number: 1,
+        words: "other process of this name".to_owned(),
+        href: "/decisions?bound_by=other-process".to_owned(),
+        mood: Mood::Bad,
     }
 }
 
@@ -89,17 +103,16 @@ pub(super) fn job(job: &view::Job, brief: impl Fn(&Decision) -> DecisionView) ->
     RequestView {
         id: WORDS.request(job.id.to_string()),
         noun: WORDS.noun.to_owned(),
-        state: match job.state {
-            view::JobState::Waiting => RequestState::Waiting,
-            view::JobState::Starting => RequestState::Starting,
-            view::JobState::Running => RequestState::Running,
-            view::JobState::Ended => RequestState::Ended,
-        },
+        state: RequestState::of(
+            served(job.state),
+            job.verdict.as_ref().map(|decided| verdict(decided.verdict)),
+        ),
         queued: job.queued,
         waited_secs: job.waited_secs,
         vm: job.worker.as_ref().map(ToString::to_string),
         project: job.project.clone(),
         wants,
+        outcome: outcome(job),
         verdict: job.verdict.as_deref().map(brief),
         facts: Facts::default()
             .listed("model", "Model", job.model.clone())
@@ -107,6 +120,38 @@ pub(super) fn job(job: &view::Job, brief: impl Fn(&Decision) -> DecisionView) ->
             .listed("workflow", "Workflow", job.workflow.clone())
             .with("protocol", "CDS queue", Some(protocol)),
     }
+}
+
+fn served(state: view::JobState) -> Served {
+    match state {
+        view::JobState::Waiting => Served::Nothing,
+        view::JobState::Starting => Served::By(Part::Starting),
+        view::JobState::Joining => Served::By(Part::Joining),
+        view::JobState::Running => Served::By(Part::Working),
+        view::JobState::Leaving => Served::By(Part::Leaving),
+        view::JobState::Ended => Served::Over,
+    }
+}
+
+/// What CDS makes of it stands in CDS; here is what became of its worker.
+fn outcome(job: &view::Job) -> Option<OutcomeView> {
+    if !matches!(job.state, view::JobState::Leaving | view::JobState::Ended) {
+        return None;
+    }
+    let last = job.verdict.as_deref();
+    let result = match last.map(|decided| decided.verdict) {
+        Some(Decided::Spawned | Decided::Adopted | Decided::Finished) | None => "done",
+        Some(Decided::Failed) => "failed",
+        Some(Decided::Released) => "given back",
+        Some(Decided::Refused) => "refused",
+        Some(Decided::Skipped) => "taken by others",
+        Some(_) => "over",
+    };
+    Some(OutcomeView {
+        ended: job.ended.or(last.map(|decided| decided.since)),
+        ran_secs: job.ran_secs,
+        result: result.to_owned(),
+    })
 }
 
 pub(super) fn vm(vm: &view::Vm) -> VmView {

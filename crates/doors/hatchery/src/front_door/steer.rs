@@ -1,12 +1,12 @@
-//! Joins the house's actions to the hatchery's helm.
+//! Carries out the house's actions by the hatchery's controls.
 
 use roost_door::{Acting, Action, Found, Order, Refused, Steer};
 use roost_fleet::Resume;
 use roost_views::{Spawning, SteeringView};
 
-use crate::run::{Helm, Hold, NotDone, Window};
+use crate::run::{Controls, Hold, NotDone, Window};
 
-impl Steer for Helm {
+impl Steer for Controls {
     fn act(&self, order: Order) -> Acting<'_> {
         Box::pin(async move {
             let who = &order.to_string();
@@ -25,6 +25,10 @@ impl Steer for Helm {
                 Action::DeleteVm { vm } => self.delete_vm(who, &vm).await,
                 Action::RefillPool { pool } => self.refill(who, &pool),
                 Action::Recheck { request } => self.recheck(who, &request.id),
+                Action::PauseRequest { .. } | Action::ResumeRequest { .. } => {
+                    let why = "jobs are not paused one by one; roost pause holds all of them";
+                    return Err(Refused::NotNow { why: why.to_owned() });
+                }
             };
             done.map_err(|not_done| match not_done {
                 NotDone::Unknown { what } => Refused::Unknown { what },

@@ -93,6 +93,7 @@ pub struct OwnMetrics {
     resyncs: PlainCounter,
     frozen: Gauge,
     backlog: Gauge,
+    other_process: Gauge,
     dropped_log_lines: PlainCounter,
 }
 
@@ -110,6 +111,7 @@ impl OwnMetrics {
             resyncs: PlainCounter::default(),
             frozen: Gauge::default(),
             backlog: Gauge::default(),
+            other_process: Gauge::default(),
             dropped_log_lines: PlainCounter::default(),
         };
         let registry = registry.sub_registry_with_prefix("roost_hatchery");
@@ -133,6 +135,8 @@ impl OwnMetrics {
         registry.register("deletion_frozen", help, own.frozen.clone());
         let help = "VMs that are to go and are not gone yet";
         registry.register("deletion_backlog", help, own.backlog.clone());
+        let help = "1 while another process of the same name was at work in the last 15 minutes";
+        registry.register("other_process", help, own.other_process.clone());
         let help = "log lines that could not be written and were dropped";
         registry.register("log_lines_dropped_total", help, own.dropped_log_lines.clone());
         own
@@ -149,6 +153,10 @@ impl OwnMetrics {
 
     pub fn deletion_backlog(&self, vms: usize) {
         self.backlog.set(i64::try_from(vms).unwrap_or(i64::MAX));
+    }
+
+    pub fn other_process(&self, is_there: bool) {
+        self.other_process.set(is_there.into());
     }
 
     pub fn log_line_dropped(&self) {

@@ -89,6 +89,9 @@ pub enum Keep {
 pub enum Reason {
     #[error("marked for deletion: {why}")]
     Marked { why: String },
+    /// Marked, with nothing that could still run in it.
+    #[error("marked for deletion and off: {why}")]
+    PutDown { why: String },
     #[error("CDS disabled its worker")]
     Disabled,
     #[error("its worker has powered off")]
@@ -110,7 +113,7 @@ impl Reason {
     pub fn basis(&self) -> Basis {
         match self {
             Self::Marked { .. } | Self::Disabled => Basis::Marked,
-            Self::PoweredOff | Self::Finished => Basis::Finished,
+            Self::PutDown { .. } | Self::PoweredOff | Self::Finished => Basis::Finished,
             Self::TooOld | Self::BuildAbandoned => Basis::Expired,
             Self::NeverRegistered | Self::NeverStarted => Basis::Absent,
         }
@@ -120,6 +123,7 @@ impl Reason {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Marked { .. } => "marked",
+            Self::PutDown { .. } => "put-down",
             Self::Disabled => "disabled",
             Self::PoweredOff => "powered-off",
             Self::Finished => "finished",
@@ -158,7 +162,9 @@ pub fn judge(
         return Verdict::Keep(Keep::Busy);
     }
     if let Some(doom) = &annotation.doomed {
-        let reason = Reason::Marked { why: doom.reason.clone() };
+        let why = doom.reason.clone();
+        let reason =
+            if is_put_down(subject) { Reason::PutDown { why } } else { Reason::Marked { why } };
         return match start(subject) {
             // Our own mark rests on what we believed when we made it. CDS says now that its worker is at work.
             Some(start) if !doom.by_person && is_at_work(subject) => {
@@ -212,6 +218,14 @@ fn is_at_work(subject: &Subject<'_>) -> bool {
         WorkerSeen::Unknown | WorkerSeen::Absent => false,
     };
     is_counted_on && subject.power != Power::Off
+}
+
+/// A worker's VM that is off has nothing left to lose. A spare is off all its life, so that its mark is all that speaks against it.
+fn is_put_down(subject: &Subject<'_>) -> bool {
+    let is_worker = VmName::of(subject.name) == VmName::Worker
+        && !subject.is_template
+        && !subject.annotation.model;
+    is_worker && subject.is_connected && subject.power == Power::Off
 }
 
 /// The four rows of D21.

@@ -160,6 +160,7 @@ fn our_own_mark_does_not_outweigh_a_worker_that_cds_counts_on() {
         Reason::Marked { why: "another worker is at its job".into() },
         Reason::Marked { why: "jane asked for it".into() },
     );
+    let off = Reason::PutDown { why: "another worker is at its job".into() };
     let with = |annotation, power, status| Subject {
         power,
         worker: WorkerSeen::Registered { status, job: None },
@@ -169,10 +170,33 @@ fn our_own_mark_does_not_outweigh_a_worker_that_cds_counts_on() {
         ("at work", with(&ours, On, Building), 1, Verdict::Until(at(120), mark.clone())),
         ("for too long", with(&ours, On, Building), 120, Verdict::Delete(mark.clone())),
         ("disabled", with(&ours, On, Disabled), 1, Verdict::Delete(mark.clone())),
-        ("off", with(&ours, Off, Building), 1, Verdict::Delete(mark.clone())),
+        ("off", with(&ours, Off, Building), 1, Verdict::Delete(off)),
         ("a person's word", with(&asked, On, Building), 1, Verdict::Delete(word)),
     ] {
         assert_eq!(verdict(&subject, minute), wanted, "{case}");
+    }
+}
+
+/// A mark has a budget of each minute. A worker's VM that is off as well has finished, and holds an address.
+#[test]
+fn a_marked_worker_that_is_off_has_finished() {
+    let mut annotation = worker();
+    annotation.doom("its worker ended without a result");
+    let why = || "its worker ended without a result".to_owned();
+    let off = Subject { power: Power::Off, ..subject(&annotation) };
+    let basis = |subject: &Subject<'_>| match verdict(subject, 1) {
+        Verdict::Delete(reason) => reason.basis(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(verdict(&off, 1), Verdict::Delete(Reason::PutDown { why: why() }));
+    assert_eq!(basis(&off), Basis::Finished);
+    for (case, subject) in [
+        ("its host is away", Subject { is_connected: false, ..off.clone() }),
+        ("it runs", Subject { power: Power::On, ..off.clone() }),
+        ("a spare is off all its life", Subject { name: "provision-v2-x", ..off.clone() }),
+        ("a template is never on", Subject { is_template: true, ..off.clone() }),
+    ] {
+        assert_eq!(basis(&subject), Basis::Marked, "{case}");
     }
 }
 
@@ -339,6 +363,7 @@ fn the_owner_of_a_model_hears_of_a_registration_that_ended() {
 fn the_guard_asks_more_of_what_rests_on_lists_than_of_the_vms_own_word() {
     for (reason, basis) in [
         (Reason::Marked { why: String::new() }, Basis::Marked),
+        (Reason::PutDown { why: String::new() }, Basis::Finished),
         (Reason::Finished, Basis::Finished),
         (Reason::TooOld, Basis::Expired),
         (Reason::NeverRegistered, Basis::Absent),

@@ -10,10 +10,11 @@ use roost_supervise::{Chain, Tasks};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::desk::Desk;
+use super::context::Context;
 use super::jobs::Served;
-use super::nest::Nest;
 use super::order::{Order, Outcome};
+use super::others::{self, Other};
+use super::scheduler::SchedulerState;
 use super::spare_view::spares;
 use super::spawn;
 use crate::attempts::{Exhausted, failure_message};
@@ -37,31 +38,31 @@ const PUT_OFF: Duration = Duration::from_secs(10);
 /// The same refusal is written again after this long.
 const REPEATED: Duration = Duration::from_secs(20);
 
-pub(super) async fn listen_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    let Some(client) = nest.cds.v1().cloned() else { return };
-    let watch = QueueWatch::v1(client, QueueSettings::default(), Arc::clone(&nest.clock));
-    listen(nest, tasks, watch, (Protocol::V1, task::V1_QUEUE)).await;
+pub(super) async fn listen_v1(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    let Some(client) = cx.cds.v1().cloned() else { return };
+    let watch = QueueWatch::v1(client, QueueSettings::default(), Arc::clone(&cx.clock));
+    listen(cx, tasks, watch, (Protocol::V1, task::V1_QUEUE)).await;
 }
 
-pub(super) async fn listen_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    let Some(client) = nest.cds.v2().cloned() else { return };
-    let watch = QueueWatch::v2(client, QueueSettings::default(), Arc::clone(&nest.clock));
-    listen(nest, tasks, watch, (Protocol::V2, task::V2_QUEUE)).await;
+pub(super) async fn listen_v2(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    let Some(client) = cx.cds.v2().cloned() else { return };
+    let watch = QueueWatch::v2(client, QueueSettings::default(), Arc::clone(&cx.clock));
+    listen(cx, tasks, watch, (Protocol::V2, task::V2_QUEUE)).await;
 }
 
 async fn listen(
-    nest: Arc<Nest>,
+    cx: Arc<Context>,
     tasks: Arc<Tasks>,
     watch: QueueWatch,
     (protocol, name): (Protocol, &'static str),
 ) {
-    nest.opened().await;
-    nest.follow_queue(protocol, watch.health());
+    cx.opened().await;
+    cx.follow_queue(protocol, watch.health());
     let mut health = watch.health();
     // Every poll is heard of, also one that failed; a websocket may be silent for as long as it likes.
     let polled = async {
         loop {
-            tasks.beat(name, nest.patience() + QueueSettings::default().poll_interval);
+            tasks.beat(name, cx.patience() + QueueSettings::default().poll_interval);
             if health.changed().await.is_err() {
                 return;
             }
@@ -70,16 +71,16 @@ async fn listen(
     let (sender, mut hints) = mpsc::channel(64);
     let hear = async {
         while let Some(hint) = hints.recv().await {
-            hear(&nest, &tasks, hint);
+            hear(&cx, &tasks, hint);
         }
     };
     tokio::join!(watch.run(sender), hear, polled);
 }
 
-fn hear(nest: &Arc<Nest>, tasks: &Arc<Tasks>, hint: JobHint) {
-    let now = nest.now();
-    let counters = &nest.metrics.counters;
-    let mut desk = nest.desk();
+fn hear(cx: &Arc<Context>, tasks: &Arc<Tasks>, hint: JobHint) {
+    let now = cx.now();
+    let counters = &cx.metrics.counters;
+    let mut scheduler = cx.scheduler();
     let named: Vec<JobId> = match hint {
         JobHint::Pushed(id) => {
             counters.count(Counted::JobsWebsocket);
@@ -92,55 +93,55 @@ fn hear(nest: &Arc<Nest>, tasks: &Arc<Tasks>, hint: JobHint) {
         JobHint::Polled { protocol, jobs } => {
             let named: Vec<JobId> = jobs.into_iter().map(|job| job.id).collect();
             for id in &named {
-                desk.jobs.heard(id, now);
+                scheduler.jobs.heard(id, now);
             }
-            desk.jobs.polled(protocol, now);
+            scheduler.jobs.polled(protocol, now);
             named
         }
     };
-    let new: Vec<JobId> = named.into_iter().filter(|id| desk.jobs.heard(id, now)).collect();
-    drop(desk);
-    begin_asking(nest, tasks, new);
+    let new: Vec<JobId> = named.into_iter().filter(|id| scheduler.jobs.heard(id, now)).collect();
+    drop(scheduler);
+    begin_asking(cx, tasks, new);
 }
 
-pub(super) fn begin_asking(nest: &Arc<Nest>, tasks: &Arc<Tasks>, jobs: Vec<JobId>) {
+pub(super) fn begin_asking(cx: &Arc<Context>, tasks: &Arc<Tasks>, jobs: Vec<JobId>) {
     for id in jobs {
-        let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
-        tasks.errand("job-info", async move { ask(&nest, &on, &id).await });
+        let (cx, on) = (Arc::clone(cx), Arc::clone(tasks));
+        tasks.errand("job-info", async move { ask(&cx, &on, &id).await });
     }
 }
 
 /// Asks CDS what a named job is.
-async fn ask(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId) {
-    let Ok(_turn) = nest.asking.acquire().await else { return };
-    if !nest.desk().jobs.ask(id) {
+async fn ask(cx: &Arc<Context>, tasks: &Tasks, id: &JobId) {
+    let Ok(_turn) = cx.asking.acquire().await else { return };
+    if !cx.scheduler().jobs.ask(id) {
         return;
     }
-    nest.metrics.counters.count(Counted::Jobs);
-    let answer = look_up(nest, id).await;
-    let mut desk = nest.desk();
+    cx.metrics.counters.count(Counted::Jobs);
+    let answer = look_up(cx, id).await;
+    let mut scheduler = cx.scheduler();
     match answer {
         Ok(candidate) => {
-            nest.metrics.counters.count(match id.protocol() {
+            cx.metrics.counters.count(match id.protocol() {
                 Protocol::V1 => Counted::V1JobsQueued,
                 Protocol::V2 => Counted::V2JobsQueued,
             });
-            desk.jobs.answered(id, candidate, nest.now());
-            drop(desk);
-            nest.signals.plan.notify_one();
+            scheduler.jobs.answered(id, candidate, cx.now());
+            drop(scheduler);
+            cx.signals.plan.notify_one();
         }
         Err(Unknown::Refused(refusal)) => {
             if refusal.counts_as_attempt() {
-                desk.attempts.count(id, nest.now());
+                scheduler.attempts.count(id, cx.now());
             }
-            desk.jobs.remove(id);
-            drop(desk);
-            record_refusal(nest, tasks, id, &refusal);
+            scheduler.jobs.remove(id);
+            drop(scheduler);
+            record_refusal(cx, tasks, id, &refusal);
         }
-        Err(Unknown::Gone) => desk.jobs.remove(id),
+        Err(Unknown::Gone) => scheduler.jobs.remove(id),
         Err(Unknown::Call(error)) => {
-            desk.jobs.unanswered(id);
-            drop(desk);
+            scheduler.jobs.unanswered(id);
+            drop(scheduler);
             tracing::warn!(job = %id, "asking CDS about a job failed: {}", Chain(&error));
         }
     }
@@ -165,23 +166,23 @@ impl From<Refusal> for Unknown {
     }
 }
 
-async fn look_up(nest: &Nest, id: &JobId) -> Result<Candidate, Unknown> {
+async fn look_up(cx: &Context, id: &JobId) -> Result<Candidate, Unknown> {
     let job = match id {
         JobId::V1(number) => {
-            let client: &v1::Client = nest.cds.v1().ok_or(Unknown::Gone)?;
+            let client: &v1::Client = cx.cds.v1().ok_or(Unknown::Gone)?;
             Job::from_v1(&client.job(*number).await?)?
         }
         JobId::V2(uuid) => {
-            let client: &v2::Client = nest.cds.v2().ok_or(Unknown::Gone)?;
+            let client: &v2::Client = cx.cds.v2().ok_or(Unknown::Gone)?;
             Job::from_v2(&client.job(uuid).await?)?
         }
     };
-    let model = choose(nest, &job).await?;
+    let model = choose(cx, &job).await?;
     Ok(Candidate { job: Arc::new(job), model })
 }
 
 /// Which model serves the job, as far as that does not depend on the moment (2.3, step 5; 3.3, step 5).
-pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> {
+pub(super) async fn choose(cx: &Context, job: &Job) -> Result<Choice, CallError> {
     let read = |path: String, model: &v2::Model| match WorkerModel::v2(path, model) {
         Ok(model) => Choice::Fixed(Arc::new(model)),
         Err(refusal) => Choice::Refused(refusal),
@@ -190,13 +191,13 @@ pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> 
         ModelRequest::Embedded { path, model } => return Ok(read(path.clone(), model)),
         ModelRequest::Named(_) => return Ok(Choice::AnyV1),
         ModelRequest::AsCode(path) => path,
-        ModelRequest::Any => match job.default_model(&nest.config.default_models) {
+        ModelRequest::Any => match job.default_model(&cx.config.default_models) {
             None => return Ok(Choice::AnyV1),
             Some(path) => path,
         },
     };
     let is_default = job.model == ModelRequest::Any;
-    match nest.model_as_code(path).await {
+    match cx.model_as_code(path).await {
         Ok(Some(model)) => Ok(read(path.to_string(), &model)),
         Ok(None) if is_default => Ok(Choice::AnyV1),
         Ok(None) => Ok(Choice::Refused(Refusal::NoV2Token { model: path.to_string() })),
@@ -209,27 +210,27 @@ pub(super) async fn choose(nest: &Nest, job: &Job) -> Result<Choice, CallError> 
 }
 
 /// Weighs what waits whenever something has changed, and carries out what may start.
-pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    nest.opened().await;
-    let news = nest.desk().ledger.lock().news(HATCHERY);
-    let mut changes = nest.mirror.changes();
+pub(super) async fn serve(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    cx.opened().await;
+    let news = cx.scheduler().ledger.lock().news(HATCHERY);
+    let mut changes = cx.mirror.changes();
     loop {
-        tasks.beat(task::MAIN, nest.patience() + AT_LEAST);
-        let (orders, wake) = plan(&nest, &tasks);
+        tasks.beat(task::MAIN, cx.patience() + AT_LEAST);
+        let (orders, wake) = plan(&cx, &tasks);
         for order in orders {
-            let (nest, on) = (Arc::clone(&nest), Arc::clone(&tasks));
+            let (cx, on) = (Arc::clone(&cx), Arc::clone(&tasks));
             tasks.errand("spawn", async move {
-                Box::pin(carry_out(&nest, &on, order)).await;
+                Box::pin(carry_out(&cx, &on, order)).await;
             });
         }
         sleep(BETWEEN).await;
         let awaited = async {
             tokio::select! {
                 biased;
-                () = nest.signals.plan.notified() => {}
+                () = cx.signals.plan.notified() => {}
                 () = news.notified() => {}
                 // Only what waits can be helped by a change.
-                _ = changes.changed(), if nest.desk().jobs.waiting().next().is_some() => {}
+                _ = changes.changed(), if cx.scheduler().jobs.waiting().next().is_some() => {}
             }
         };
         let _ = timeout(wake, awaited).await;
@@ -237,45 +238,51 @@ pub(super) async fn serve(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 }
 
 /// One pass over all that waits, in the order of turns. Returns what may start, and when to look again at the latest.
-fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
-    let now = nest.now();
+fn plan(cx: &Arc<Context>, tasks: &Tasks) -> (Vec<Order>, Duration) {
+    let now = cx.now();
+    let stands_by = cx.look_for_others();
     let mut orders = Vec::new();
     let mut told: Vec<(JobId, Turn)> = Vec::new();
-    let mut guard = nest.desk();
-    let snapshot = nest.mirror.snapshot();
-    let desk = &mut *guard;
-    let mut turns = desk.jobs.turns(now);
-    if desk.cold.failing().next().is_some() {
+    let mut guard = cx.scheduler();
+    let snapshot = cx.mirror.snapshot();
+    let scheduler = &mut *guard;
+    let mut turns = scheduler.jobs.turns(now);
+    if scheduler.cold.failing().next().is_some() {
         // Whoever finds out loses an attempt: let it be one that has lost fewest.
-        turns.sort_by_key(|candidate| desk.attempts.made(&candidate.job.id));
+        turns.sort_by_key(|candidate| scheduler.attempts.made(&candidate.job.id));
     }
     if turns.is_empty() {
-        return (orders, until(desk.jobs.next_time(now), now));
+        return (orders, until(scheduler.jobs.next_time(now), now));
     }
-    if let Some(gate) = obstacle(nest) {
+    if let Some(gate) = obstacle(cx, stands_by) {
         drop(guard);
         for candidate in turns {
+            // What only a person can change is as it was, whatever holds up the others.
+            if is_refused(cx, &candidate.job.id) {
+                continue;
+            }
             let draft = Draft::new(subject(&candidate.job.id), Decided::Deferred, gate.to_string())
                 .gates(vec![gate.clone()])
                 .next_look(NextLook::OnChange);
-            note(nest, &candidate.job.id, draft, gate.name);
+            note(cx, &candidate.job.id, draft, gate.name);
         }
         return (orders, AT_LEAST.min(Duration::from_secs(5)));
     }
-    let models = nest.models.v1();
-    let known = spares(&snapshot, nest.hatchery(), desk, models.as_deref().map(Vec::as_slice), now);
+    let models = cx.models.v1();
+    let known =
+        spares(&snapshot, cx.hatchery(), scheduler, models.as_deref().map(Vec::as_slice), now);
     let facts = Facts {
-        config: &nest.config,
+        config: &cx.config,
         snapshot: &snapshot,
         models: models.as_deref().map(Vec::as_slice),
         spares: &known,
-        pool: &nest.pool,
+        pool: &cx.pool,
     };
     let mut name: Option<Arc<str>> = None;
     for candidate in turns {
         let id = candidate.job.id.clone();
         if name.is_none() {
-            match nest.name(NamePrefix::Worker, desk, &snapshot) {
+            match cx.name(NamePrefix::Worker, scheduler, &snapshot) {
                 Ok(drawn) => name = Some(drawn.into()),
                 Err(error) => {
                     tracing::error!("{error}");
@@ -284,7 +291,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
             }
         }
         let Some(worker) = name.clone() else { break };
-        let Desk { ledger, attempts, cold, .. } = desk;
+        let SchedulerState { ledger, attempts, cold, .. } = scheduler;
         match turn(&candidate, facts, &mut ledger.lock(), attempts, cold, &worker, now) {
             Turn::Start { wanted, reservation, attempt } => {
                 name = None;
@@ -294,7 +301,7 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
                     model: wanted.model.display_name(),
                     flavor: wanted.flavor.as_ref().map(|flavor| flavor.name.clone()),
                 };
-                desk.jobs.begin(&id, served);
+                scheduler.jobs.begin(&id, served);
                 orders.push(Order {
                     job: Arc::clone(&candidate.job),
                     model: wanted.model,
@@ -313,21 +320,21 @@ fn plan(nest: &Arc<Nest>, tasks: &Tasks) -> (Vec<Order>, Duration) {
         Turn::Later { until, .. } => Some(*until),
         _ => None,
     });
-    let next = later.chain(desk.jobs.next_time(now)).min();
+    let next = later.chain(scheduler.jobs.next_time(now)).min();
     let wake = until(next, now);
     for (id, turn) in &told {
         if let Turn::Exhausted(_) = turn
             && matches!(id, JobId::V1(_))
         {
-            desk.jobs.remove(id);
+            scheduler.jobs.remove(id);
         }
     }
     drop(guard);
     if orders.iter().any(|order| order.reservation.spare().is_some()) {
-        nest.signals.spares.notify_one();
+        cx.signals.spares.notify_one();
     }
     for (id, turn) in told {
-        tell(nest, tasks, &id, turn);
+        tell(cx, tasks, &id, turn);
     }
     (orders, wake)
 }
@@ -337,16 +344,19 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
     next.map_or(AT_LEAST, |at| elapsed(now, at)).clamp(BETWEEN, AT_LEAST)
 }
 
-/// What holds for all jobs alike: a person has said that nothing is begun, or what is known is not whole or not recent.
-fn obstacle(nest: &Nest) -> Option<Gate> {
-    if let Some(held) = nest.steering.spawning() {
+/// What holds for all jobs alike: a person has said that nothing is begun, another process is at it, or what is known is not whole or not recent.
+fn obstacle(cx: &Context, stands_by: Option<Other>) -> Option<Gate> {
+    if let Some(held) = cx.steering.spawning() {
         return Some(Gate::plain("paused", false).noting(held.to_string()));
     }
+    if let Some(other) = stands_by {
+        return Some(Gate::plain(others::GATE, false).noting(other.to_string()));
+    }
     let views = |why: String| Some(Gate::plain("views", false).noting(why));
-    if let Err(why) = nest.workers.believed() {
+    if let Err(why) = cx.workers.believed() {
         return views(why);
     }
-    let freshness = nest.mirror.freshness();
+    let freshness = cx.mirror.freshness();
     match (freshness.complete, freshness.trouble) {
         (true, _) => None,
         (false, Some(trouble)) => views(format!("the inventory is not complete: {trouble}")),
@@ -358,82 +368,88 @@ fn subject(id: &JobId) -> Subject {
     HATCHERY.about_request(id.to_string())
 }
 
+/// Whether the last word on it is that it will not be served as it is, or not by us.
+fn is_refused(cx: &Context, id: &JobId) -> bool {
+    let last = cx.journal.latest(&subject(id));
+    last.is_some_and(|last| matches!(last.verdict, Decided::Refused | Decided::Skipped))
+}
+
 /// Records why a job does not start now.
-fn tell(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId, turn: Turn) {
+fn tell(cx: &Arc<Context>, tasks: &Tasks, id: &JobId, turn: Turn) {
     match turn {
         Turn::Start { .. } => {}
-        Turn::Refused(refusal) => record_refusal(nest, tasks, id, &refusal),
+        Turn::Refused(refusal) => record_refusal(cx, tasks, id, &refusal),
         Turn::NoRoom(refusal) => {
             let label = refusal.bound_by.as_str();
-            note(nest, id, Draft::from(&refusal), label);
+            note(cx, id, Draft::from(&refusal), label);
         }
         Turn::Later { why, until } => {
             let draft = Draft::new(subject(id), why.decided(), why.to_string())
                 .gates(vec![why.gate()])
                 .next_look(NextLook::At(until));
-            note(nest, id, draft, why.reason());
+            note(cx, id, draft, why.reason());
         }
         Turn::Exhausted(exhausted) => {
             let refusal = Refusal::from(exhausted);
             match id {
                 JobId::V1(number) => {
-                    let (nest, number) = (Arc::clone(nest), *number);
-                    tasks.errand("fail-job", async move { fail(&nest, number, exhausted).await });
+                    let (cx, number) = (Arc::clone(cx), *number);
+                    tasks.errand("fail-job", async move { fail(&cx, number, exhausted).await });
                 }
                 JobId::V2(_) => {
                     let draft = Draft::new(subject(id), Decided::Deferred, refusal.to_string())
                         .gates(vec![refusal.gate()])
                         .next_look(NextLook::At(exhausted.until));
-                    note(nest, id, draft, refusal.reason());
+                    note(cx, id, draft, refusal.reason());
                 }
             }
         }
     }
 }
 
-fn record_refusal(nest: &Arc<Nest>, tasks: &Tasks, id: &JobId, refusal: &Refusal) {
+fn record_refusal(cx: &Arc<Context>, tasks: &Tasks, id: &JobId, refusal: &Refusal) {
     let draft = Draft::new(subject(id), refusal.decided(), refusal.to_string())
         .gates(vec![refusal.gate()])
         .next_look(NextLook::OnChange);
-    if note(nest, id, draft, refusal.reason())
+    if note(cx, id, draft, refusal.reason())
         && refusal.is_worth_telling()
         && let JobId::V2(uuid) = id
     {
-        let (nest, uuid, words) = (Arc::clone(nest), uuid.clone(), refusal.to_string());
-        tasks.errand("job-message", async move { warn_waiting(&nest, &uuid, &words).await });
+        let (cx, uuid, words) = (Arc::clone(cx), uuid.clone(), refusal.to_string());
+        tasks.errand("job-message", async move { warn_waiting(&cx, &uuid, &words).await });
     }
 }
 
 /// Tells those who wait for a V2 job what only they can change. V1 has no such message.
-async fn warn_waiting(nest: &Nest, job: &str, words: &str) {
-    let Some(client) = nest.cds.v2() else { return };
-    let message = format!("Hatchery {:?} does not start a worker: {words}", nest.hatchery());
+async fn warn_waiting(cx: &Context, job: &str, words: &str) {
+    let Some(client) = cx.cds.v2() else { return };
+    let message = format!("Hatchery {:?} does not start a worker: {words}", cx.hatchery());
     if let Err(error) = client.add_info(job, v2::InfoLevel::Warning, &message).await {
         tracing::debug!(job, "a message to the job was lost: {}", Chain(&error));
     }
 }
 
 /// Records a decision, unless it says what was said moments ago. Returns whether it is news.
-fn note(nest: &Nest, id: &JobId, draft: Draft, label: &'static str) -> bool {
+fn note(cx: &Context, id: &JobId, draft: Draft, label: &'static str) -> bool {
     if planted::is(Bug::DecidesSilently) {
         return false;
     }
     let subject = subject(id);
-    let before = nest.journal.latest(&subject);
+    let before = cx.journal.latest(&subject);
     if let Some(before) = &before
         && draft.says_the_same(before)
-        && elapsed(before.at, nest.now()) < REPEATED
+        && elapsed(before.at, cx.now()) < REPEATED
     {
         return false;
     }
-    let decision = nest.decide(draft, label);
+    let decision = cx.decide(draft, label);
     decision.times == 1
 }
 
 /// A V1 job that had all of its attempts is failed, so that somebody looks at it (2.6).
-async fn fail(nest: &Nest, number: i64, exhausted: Exhausted) {
-    let Some(client) = nest.cds.v1() else { return };
-    let reason = failure_message(nest.hatchery(), exhausted.made);
+async fn fail(cx: &Context, number: i64, exhausted: Exhausted) {
+    let Some(client) = cx.cds.v1() else { return };
+    let reason = failure_message(cx.hatchery(), exhausted.made);
     let draft = match client.fail(number, &reason).await {
         Ok(()) => Draft::new(subject(&JobId::V1(number)), Decided::Refused, reason),
         Err(error) => {
@@ -442,23 +458,23 @@ async fn fail(nest: &Nest, number: i64, exhausted: Exhausted) {
                 .next_look(NextLook::OnChange)
         }
     };
-    nest.decide(draft, "attempts");
+    cx.decide(draft, "attempts");
 }
 
-/// Carries out an order and tells the desk how it ended.
-async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) {
-    nest.metrics.counters.count(Counted::StarterJobs);
+/// Carries out an order and tells the scheduler how it ended.
+async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Order) {
+    cx.metrics.counters.count(Counted::StarterJobs);
     let id = order.job.id.clone();
-    let outcome = Box::pin(spawn::carry_out(nest, tasks, order)).await;
-    let now = nest.now();
-    let mut desk = nest.desk();
+    let outcome = Box::pin(spawn::carry_out(cx, tasks, order)).await;
+    let now = cx.now();
+    let mut scheduler = cx.scheduler();
     match outcome {
-        Outcome::Started | Outcome::NotOurs | Outcome::Failed => desk.jobs.remove(&id),
-        Outcome::NotTaken => desk.jobs.back_to_wait(&id, later(now, PUT_OFF)),
+        Outcome::Started | Outcome::NotOurs | Outcome::Failed => scheduler.jobs.remove(&id),
+        Outcome::NotTaken => scheduler.jobs.back_to_wait(&id, later(now, PUT_OFF)),
     }
-    drop(desk);
-    nest.metrics.counters.count(Counted::JobsProcessed);
-    nest.signals.plan.notify_one();
+    drop(scheduler);
+    cx.metrics.counters.count(Counted::JobsProcessed);
+    cx.signals.plan.notify_one();
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Clones that an earlier process asked for and that the vCenter still works at.
+//! Changes that an earlier process asked for and that the vCenter still works at.
 //!
-//! Until such a clone has ended, its VM may not be in the inventory. Its address would look free, its job unserved, and nobody would take it up.
+//! Until a clone has ended, its VM may not be in the inventory. Its address would look free, its job unserved, and nobody would take it up. The same holds
+//! for the claim of a spare: until it has ended the VM is a spare, and then it has a job, which would be started on a second VM meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use roost_fleet::{Check, VmId};
+use roost_fleet::{Check, Vm, VmId};
 use roost_vim::wire::MoRef;
 use roost_vim::wire::types::{
     ObjectSpec, PropertyFilterSpec, PropertySpec, TaskInfo, TaskInfoState, UserSession,
@@ -12,49 +14,70 @@ use roost_vim::wire::types::{
 use roost_vim::{CallError, Properties, TaskError};
 use tokio::time::{Instant, timeout_at};
 
-use super::nest::Nest;
+use super::context::Context;
+use super::holding::own_annotation;
 
-/// As localization files know a `CloneVM_Task`.
+/// As localization files know a `CloneVM_Task` and a `ReconfigVM_Task`.
 const CLONE: &str = "VirtualMachine.clone";
+const RECONFIGURE: &str = "VirtualMachine.reconfigure";
 const INFO: &str = "info";
-/// As long as a clone may take. One that takes longer was given up by whoever asked for it.
+/// As long as a clone may take. What takes longer was given up by whoever asked for it.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// From the end of a clone to its VM in the mirror, which the stream brings at once.
+/// From the end of a task to what it did in the mirror, which the stream brings at once.
 const UNTIL_SEEN: Duration = Duration::from_secs(30);
 
-impl Nest {
-    /// Waits until every clone that runs in our name is in the inventory or has failed.
-    pub(super) async fn wait_for_earlier_clones(&self) -> Result<(), CallError> {
-        let clones = self.running_clones().await?;
-        if clones.is_empty() {
+/// A change that is under way.
+#[derive(Debug)]
+struct Pending {
+    task: MoRef,
+    /// The VM that is changed; `None` if the task makes one.
+    vm: Option<VmId>,
+}
+
+impl Context {
+    /// Waits until every clone and every change of a VM of ours that runs in our name shows in the inventory or has failed.
+    pub(super) async fn wait_for_earlier_tasks(&self) -> Result<(), CallError> {
+        let pending = self.pending_changes().await?;
+        if pending.is_empty() {
             return Ok(());
         }
-        tracing::info!(count = clones.len(), "waiting for clones of an earlier process");
+        tracing::info!(count = pending.len(), "waiting for tasks of an earlier process");
         let deadline = Instant::now() + PATIENCE;
-        for clone in clones {
-            let waiting = self.vcenter.task(clone).with_deadline(PATIENCE).wait();
+        for Pending { task, vm } in pending {
+            let waiting = self.vcenter.task(task).with_deadline(PATIENCE).wait();
             let result = match timeout_at(deadline, waiting).await {
                 Ok(Ok(result)) => result,
-                // It failed, and so left nothing, or its task is forgotten, and so is over.
+                // It failed, and so did nothing, or its task is forgotten, and so is over.
                 Ok(Err(TaskError::Failed { .. })) => None,
                 Ok(Err(error)) => {
-                    tracing::warn!("a clone of an earlier process: {}", super::Chain(&error));
+                    tracing::warn!("a task of an earlier process: {}", super::Chain(&error));
                     None
                 }
                 Err(_) => break,
             };
-            if let Some(vm) = result.as_ref().and_then(|value| value.as_ref()) {
-                let seen = |vm: Option<&_>| match vm {
-                    Some(_) => Check::Met(()),
-                    None => Check::NotYet,
-                };
-                let _ = self.mirror.wait_until(&VmId::from(vm), UNTIL_SEEN, seen).await;
+            if let Some(vm) = vm {
+                self.see_change(&vm).await?;
+            } else if let Some(made) = result.as_ref().and_then(|value| value.as_ref()) {
+                let seen = |vm: Option<&_>| vm.map_or(Check::NotYet, |_| Check::Met(()));
+                let _ = self.mirror.wait_until(&VmId::from(made), UNTIL_SEEN, seen).await;
             }
         }
         Ok(())
     }
 
-    async fn running_clones(&self) -> Result<Vec<MoRef>, CallError> {
+    /// Waits until the mirror shows a VM as it is now.
+    async fn see_change(&self, vm: &VmId) -> Result<(), CallError> {
+        let Some(label) = self.machines.read_label(vm).await? else { return Ok(()) };
+        let seen = |row: Option<&Arc<Vm>>| {
+            let is_seen =
+                row.is_none_or(|row| row.change_version.as_deref() == label.version.as_deref());
+            if is_seen { Check::Met(()) } else { Check::NotYet }
+        };
+        let _ = self.mirror.wait_until(vm, UNTIL_SEEN, seen).await;
+        Ok(())
+    }
+
+    async fn pending_changes(&self) -> Result<Vec<Pending>, CallError> {
         let content = self.vcenter.content();
         let Some(manager) = content.task_manager.clone() else { return Ok(Vec::new()) };
         let user = match &content.session_manager {
@@ -69,7 +92,7 @@ impl Nest {
             return Ok(Vec::new());
         }
         let infos = self.vcenter.retrieve(infos_of(&recent)).await?.into_iter();
-        let clones = infos.filter_map(|object| {
+        let pending = infos.filter_map(|object| {
             let task = object.obj.clone();
             let read = Properties::from(object);
             let info = read.data::<TaskInfo>(INFO)?;
@@ -80,9 +103,21 @@ impl Nest {
                 (Some(by), Some(user)) => by.eq_ignore_ascii_case(user),
                 _ => true,
             };
-            (info.description_id == CLONE && is_running && may_be_ours).then_some(task)
+            if !is_running || !may_be_ours {
+                return None;
+            }
+            match info.description_id.as_str() {
+                CLONE => Some(Pending { task, vm: None }),
+                RECONFIGURE => {
+                    let vm = VmId::from(info.entity.as_ref()?);
+                    let row = self.mirror.vm(&vm)?;
+                    own_annotation(&row, self.hatchery())?;
+                    Some(Pending { task, vm: Some(vm) })
+                }
+                _ => None,
+            }
         });
-        Ok(clones.collect())
+        Ok(pending.collect())
     }
 }
 

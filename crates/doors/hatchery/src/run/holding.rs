@@ -14,7 +14,7 @@ use crate::time::later;
 
 /// What is known beside the VMs themselves.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct WorkerFacts {
     /// Names of the workers that CDS knows.
     pub(crate) registered: BTreeSet<Arc<str>>,
     /// Those of them that CDS has disabled.
@@ -23,6 +23,15 @@ pub(crate) struct Beside {
     pub(crate) busy: BTreeSet<VmId>,
     /// Those of them that are being deleted.
     pub(crate) going: BTreeSet<VmId>,
+    /// VMs that another process of our name is about to finish.
+    pub(crate) elsewhere: BTreeSet<VmId>,
+}
+
+impl WorkerFacts {
+    /// Whether a step is at work on it, here or elsewhere.
+    pub(crate) fn is_busy(&self, vm: &VmId) -> bool {
+        self.busy.contains(vm) || self.elsewhere.contains(vm)
+    }
 }
 
 /// Whether the VM is ours, and what it says about itself.
@@ -32,13 +41,13 @@ pub(crate) fn own_annotation(vm: &Vm, hatchery: &str) -> Option<Arc<Annotation>>
 }
 
 /// Whether a VM of ours is on its way out: marked for deletion, disabled by CDS, or off with nobody at work on it.
-pub(crate) fn is_leaving(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
-    beside.disabled.contains(&vm.name) || has_left(vm, annotation, beside)
+pub(crate) fn is_leaving(vm: &Vm, annotation: &Annotation, facts: &WorkerFacts) -> bool {
+    facts.disabled.contains(&vm.name) || has_left(vm, annotation, facts)
 }
 
 /// Whether it starts nothing any more: marked for deletion, or off with nobody at work on it.
-fn has_left(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
-    let is_used = beside.busy.contains(&vm.id) && !beside.going.contains(&vm.id);
+fn has_left(vm: &Vm, annotation: &Annotation, facts: &WorkerFacts) -> bool {
+    let is_used = facts.is_busy(&vm.id) && !facts.going.contains(&vm.id);
     annotation.doomed.is_some() || (vm.power == Power::Off && !is_used)
 }
 
@@ -46,19 +55,23 @@ fn has_left(vm: &Vm, annotation: &Annotation, beside: &Beside) -> bool {
 ///
 /// The job of a VM is taken until the VM is gone, or is off and marked and nobody is at work on it: a clone that was marked at its first
 /// sight may yet get its power. From there on it cannot serve the job any more.
-pub(crate) fn holding(vm: &Vm, hatchery: &str, lifetimes: &Lifetimes, beside: &Beside) -> Holding {
+pub(crate) fn holding(
+    vm: &Vm,
+    hatchery: &str,
+    lifetimes: &Lifetimes,
+    facts: &WorkerFacts,
+) -> Holding {
     let Some(annotation) = own_annotation(vm, hatchery).filter(|_| !vm.template) else {
         return Holding::default();
     };
     let name = VmName::of(&vm.name);
     // A worker that CDS has disabled runs until its VM is off, and takes its slot until then.
-    let leaving = has_left(vm, &annotation, beside);
+    let leaving = has_left(vm, &annotation, facts);
     let works = name.counts_as_worker() && !leaving;
     let runs = vm.power != Power::Off || works;
-    let waits = works && !beside.registered.contains(&vm.name);
+    let waits = works && !facts.registered.contains(&vm.name);
     let registers = annotation.register_only || matches!(name, VmName::Building { .. });
-    let is_over =
-        annotation.doomed.is_some() && vm.power == Power::Off && !beside.busy.contains(&vm.id);
+    let is_over = annotation.doomed.is_some() && vm.power == Power::Off && !facts.is_busy(&vm.id);
     let is_over = is_over || planted::is(Bug::LeavesFailedWorkers);
     let works = works && !planted::is(Bug::ForgetsLimits);
     Holding {
@@ -94,12 +107,12 @@ mod tests {
         deletions_at_once: 16,
     };
 
-    fn hold(name: &str, annotation: &str, power: Power, beside: &Beside) -> Holding {
+    fn hold(name: &str, annotation: &str, power: Power, facts: &WorkerFacts) -> Holding {
         let mirror = Mirror::new(vec![Arc::new(HatcheryVms)], Arc::new(SimClock::new()));
         let id = VmId::new("vm-1");
         let made = Wrote::new().name(name).annotation(annotation).power(power);
         mirror.created(&id, made.cpus(4).memory_mb(8192));
-        holding(&mirror.vm(&id).unwrap(), "h1", &LIFETIMES, beside)
+        holding(&mirror.vm(&id).unwrap(), "h1", &LIFETIMES, facts)
     }
 
     fn counts(holding: &Holding) -> (u64, u64, u64, u64) {
@@ -114,17 +127,20 @@ mod tests {
         let marked = r#"{"hatchery_name":"h1","job_id":"7","to_delete":true}"#;
         let registering = r#"{"hatchery_name":"h1","register_only":true,"job_id":"0"}"#;
         let foreign = r#"{"hatchery_name":"h2","job_id":"7","ip_address":"10.0.0.9"}"#;
-        let nobody = Beside::default();
-        let registered = Beside { registered: ["w".into()].into(), ..Beside::default() };
-        let disabled = Beside {
+        let nobody = WorkerFacts::default();
+        let registered = WorkerFacts { registered: ["w".into()].into(), ..WorkerFacts::default() };
+        let disabled = WorkerFacts {
             disabled: ["w".into()].into(),
             registered: ["w".into()].into(),
-            ..Beside::default()
+            ..WorkerFacts::default()
         };
-        let busy = Beside { busy: [VmId::new("vm-1")].into(), ..Beside::default() };
-        let going =
-            Beside { going: busy.busy.clone(), busy: busy.busy.clone(), ..Beside::default() };
-        for (case, name, annotation, power, beside, wanted) in [
+        let busy = WorkerFacts { busy: [VmId::new("vm-1")].into(), ..WorkerFacts::default() };
+        let going = WorkerFacts {
+            going: busy.busy.clone(),
+            busy: busy.busy.clone(),
+            ..WorkerFacts::default()
+        };
+        for (case, name, annotation, power, facts, wanted) in [
             ("a worker on its way", "w", worker, Power::On, &nobody, (1, 1, 0, 4)),
             ("a worker at work", "w", worker, Power::On, &registered, (1, 0, 0, 4)),
             ("a disabled worker", "w", worker, Power::On, &disabled, (1, 0, 0, 4)),
@@ -153,14 +169,14 @@ mod tests {
             ("another hatchery's", "w", foreign, Power::On, &nobody, (0, 0, 0, 0)),
             ("somebody else's", "web", "notes", Power::On, &nobody, (0, 0, 0, 0)),
         ] {
-            let holding = hold(name, annotation, power, beside);
+            let holding = hold(name, annotation, power, facts);
             assert_eq!(counts(&holding), wanted, "{case}");
         }
     }
 
     #[tokio::test]
     async fn a_job_is_taken_until_its_vm_can_serve_it_no_more() {
-        let (nobody, job) = (Beside::default(), Some(Arc::from("7")));
+        let (nobody, job) = (WorkerFacts::default(), Some(Arc::from("7")));
         let worker = r#"{"hatchery_name":"h1","job_id":"7","ip_address":"10.0.0.9"}"#;
         assert_eq!(hold("w", worker, Power::On, &nobody).request, job);
         assert_eq!(hold("w", worker, Power::Off, &nobody).request, job, "finished, not yet gone");

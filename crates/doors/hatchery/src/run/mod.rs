@@ -1,9 +1,9 @@
-//! The running hatchery: loops that observe, decide at one desk, and carry out.
+//! The running hatchery: loops that observe, decide under one lock, and carry out.
 //!
 //! ```text
 //!   queues ──> jobs ─┐                               ┌─> spawn ──> VM, worker
 //!   models ──────────┤                               │
-//!   workers ─────────┼──> plan (pure) ──> desk ──────┤
+//!   workers ─────────┼──> plan (pure) ──> scheduler ─┤
 //!   mirror ──────────┤          reserves, all or     ├─> spares ──> VMs made ahead
 //!                    │          nothing              │
 //!                    └──> retire (pure) ──> guard ───┴─> cleanup ──> VMs gone
@@ -11,21 +11,23 @@
 //!
 //! Nothing here is remembered that a restart could not find again: whose a VM is and what for stands in its annotation, what waits in CDS.
 
+mod bring_up;
 mod cds_calls;
 mod cleanup;
+mod context;
 mod demand;
-mod desk;
 mod earlier;
 mod holding;
 mod jobs;
 mod keeping;
 mod machine;
 mod models;
-mod nest;
 mod observe;
 mod opening;
 mod order;
+mod others;
 mod register;
+mod scheduler;
 mod site;
 mod spare_view;
 mod spawn;
@@ -46,10 +48,10 @@ use tokio::sync::watch;
 pub use self::observe::{Changes, News, Window, view};
 pub use self::opening::{OpenFleet, cds_settings};
 pub use self::site::SiteError;
-pub use self::steer::{Held, Helm, Hold, NotDone};
+pub use self::steer::{Controls, Held, Hold, NotDone};
 pub use roost_supervise::TaskHealth;
 
-use self::nest::Running;
+use self::context::Running;
 use crate::config::{Config, SecretError, Surroundings};
 use crate::metrics::Metrics;
 
@@ -151,21 +153,21 @@ impl Hatchery {
     }
 
     pub fn name(&self) -> &str {
-        self.running.nest.hatchery()
+        self.running.cx.hatchery()
     }
 
     /// Waits until everything was read once and decisions are made.
     pub async fn opened(&self) {
-        self.running.nest.opened().await;
+        self.running.cx.opened().await;
     }
 
     pub fn is_open(&self) -> bool {
-        self.running.nest.is_open()
+        self.running.cx.is_open()
     }
 
     /// Why it cannot go on, as soon as that is so.
     pub fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
-        self.running.nest.stopped.subscribe()
+        self.running.cx.stopped.subscribe()
     }
 
     pub fn tasks(&self) -> Vec<TaskHealth> {
@@ -174,21 +176,21 @@ impl Hatchery {
 
     /// A person has looked at why deletion is frozen. Returns the freeze that this ends, if there was one.
     pub fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
-        self.running.nest.resume_deletions(found)
+        self.running.cx.resume_deletions(found)
     }
 
     /// Where its VMs are. Whoever opened it logs out when all doors are shut down.
     pub fn fleet(&self) -> &Fleet {
-        &self.running.nest.fleet
+        &self.running.cx.fleet
     }
 
     /// Begins nothing new, lets what is under way finish for as long as `grace`, and signs out of CDS. What did not finish is found by
     /// the next start. Returns how much that is.
     pub async fn shut_down(&self, grace: Duration) -> usize {
-        let Running { nest, tasks } = &self.running;
+        let Running { cx, tasks } = &self.running;
         let left = tasks.drain(grace).await;
         if self.mode == Mode::Works {
-            nest.cds.sign_out().await;
+            cx.cds.sign_out().await;
         }
         left
     }

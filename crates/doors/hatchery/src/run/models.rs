@@ -9,8 +9,8 @@ use roost_cds::v2::AsCodePath;
 use roost_cds::{CallError, v1, v2};
 use roost_supervise::Tasks;
 
-use super::desk::lock;
-use super::nest::Nest;
+use super::context::Context;
+use super::scheduler::lock;
 use crate::time::elapsed;
 
 /// Half as often as CDS's own hatchery: models change by the day, and this is most of what a hatchery at rest asks for.
@@ -32,7 +32,7 @@ impl Models {
     }
 }
 
-impl Nest {
+impl Context {
     /// Reads the enabled V1 models. Nothing happens for a hatchery without V1.
     pub(crate) async fn read_models(&self) -> Result<(), CallError> {
         let Some(client) = self.cds.v1().filter(|_| self.config.models_v1) else {

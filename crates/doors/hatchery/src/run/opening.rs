@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
-use roost_fleet::{Fleet, FleetRules, FleetSettings, OpenError, PoolId, Recognise};
+use roost_fleet::{Fleet, FleetSettings, OpenError, PoolId, Recognise};
 use roost_supervise::{Chain, Tasks};
 use roost_vim::Remedy;
 use tokio::sync::{Semaphore, SetOnce, watch};
@@ -15,18 +15,20 @@ use url::Url;
 
 use super::cds_calls::CountedCalls;
 use super::cleanup::{self, Deletions};
-use super::desk::{Desk, lock};
+use super::context::{Context, Running, Signals};
 use super::models::Models;
-use super::nest::{Nest, Running, Signals};
 use super::observe::{self, CallMeter, NamesSeen};
+use super::others::Others;
+use super::scheduler::{SchedulerState, lock};
 use super::site::{self, Login};
 use super::steer::Steering;
 use super::workers::Workers;
-use super::{Mode, StartError, Stopped, Wiring, demand, keeping, register, spawn};
+use super::{Mode, StartError, Stopped, Wiring, demand, keeping, others, register, spawn};
 use crate::annotation::HatcheryVms;
 use crate::config::{Config, SecretSource, Surroundings};
 use crate::door::HATCHERY;
 use crate::metrics::Metrics;
+use crate::process::ProcessMark;
 use crate::status::task;
 
 const PAUSE: Duration = Duration::from_secs(10);
@@ -40,7 +42,7 @@ const WORKER_LISTS: &str = "worker-lists";
 const OPENING: &str = "opening";
 /// A wait for news ends after a minute, a call after less; a whole load is a row of them. Many times that is a stream that hangs.
 const UNHEARD: Duration = Duration::from_mins(15);
-/// Clones of an earlier process get ten minutes, and their VMs half a minute each to be seen.
+/// Tasks of an earlier process get ten minutes, and what they did half a minute each to be seen.
 const OPEN_WITHIN: Duration = Duration::from_mins(30);
 
 pub(super) async fn start(
@@ -57,18 +59,17 @@ pub(super) async fn start(
         Arc::clone(&clock),
     )
     .map_err(|source| StartError::Api { source })?;
-    // A sign-in writes this file's address and key into the hatchery's record, for the one that may be at work under the same name.
-    if mode == Mode::Works {
-        waits_for("CDS to take the sign-in");
-        cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
-    }
-
     let OpenFleet { fleet, calls } = vcenter;
     let observer = fleet.observer();
     waits_for("the vCenter to show the places where VMs go");
     let (datacenter, site) = site::find(&observer, &config.vcenter.place)
         .await
         .map_err(|source| StartError::Site { source })?;
+    // After the places: a file that names a network that is not there is found before anybody hears of it. A sign-in writes this file's address and key into the hatchery's record, for the one that may be at work under the same name.
+    if mode == Mode::Works {
+        waits_for("CDS to take the sign-in");
+        cds.sign_in().await.map_err(|source| StartError::SignIn { source })?;
+    }
     let guests = fleet.machines().guest_operations().await;
     guests.map_err(|source| StartError::Guests { source })?;
     fleet.open_account(HATCHERY, config.ledger_limits(), config.addresses.clone());
@@ -79,8 +80,8 @@ pub(super) async fn start(
         tcp_url_enable_tls: config.cdn.tcp_tls,
         http_url: config.cdn.url.clone().unwrap_or_default(),
     };
-    let nest = Arc::new(Nest {
-        desk: Arc::new(Mutex::new(Desk::new(&config, fleet.shared_ledger()))),
+    let cx = Arc::new(Context {
+        scheduler: Arc::new(Mutex::new(SchedulerState::new(&config, fleet.shared_ledger()))),
         names: Mutex::new(WorkerNames::new(random.fork("names"))),
         random: Mutex::new(random.fork("ids")),
         mirror: fleet.mirror().clone(),
@@ -93,6 +94,7 @@ pub(super) async fn start(
         journal: fleet.journal().clone(),
         signals: Signals::default(),
         steering: Steering::default(),
+        others: Others::new(ProcessMark::new(clock.now(), random.fork("process").next_u64())),
         started: clock.now(),
         cdn: Mutex::new(cdn),
         asking: Semaphore::new(ASKING),
@@ -116,9 +118,9 @@ pub(super) async fn start(
         cds_version: Mutex::default(),
         hostname,
     });
-    let tasks = Arc::new(supervised(&nest));
-    begin(&nest, &tasks, mode);
-    Ok(Running { nest, tasks })
+    let tasks = Arc::new(supervised(&cx));
+    begin(&cx, &tasks, mode);
+    Ok(Running { cx, tasks })
 }
 
 /// What a hatchery with this configuration says at its sign-in.
@@ -184,7 +186,7 @@ impl OpenFleet {
             clock: Arc::clone(clock),
             doors,
             phases: Some(Arc::new(metrics.own.clone())),
-            rules: FleetRules::default(),
+            rules: config.fleet.clone(),
         };
         match Fleet::open(settings).await {
             Ok(fleet) => Ok(Self { fleet, calls }),
@@ -194,75 +196,76 @@ impl OpenFleet {
     }
 }
 
-fn supervised(nest: &Nest) -> Tasks {
-    let metrics = nest.metrics.own.clone();
+fn supervised(cx: &Context) -> Tasks {
+    let metrics = cx.metrics.own.clone();
     Tasks::new(move |what| metrics.task_restarted(what)).outlasting_work(&[INVENTORY, WORKER_LISTS])
 }
 
-fn begin(nest: &Arc<Nest>, tasks: &Arc<Tasks>, mode: Mode) {
-    let on = Arc::clone(nest);
+fn begin(cx: &Arc<Context>, tasks: &Arc<Tasks>, mode: Mode) {
+    let on = Arc::clone(cx);
     let all = Arc::clone(tasks);
     tasks.supervise(INVENTORY, move || follow_inventory(Arc::clone(&on), Arc::clone(&all)));
     if mode == Mode::ObservesOnly {
         return;
     }
-    supervise(nest, tasks, OPENING, open);
-    supervise(nest, tasks, WORKER_LISTS, |nest, tasks| async move {
-        nest.follow_workers(&tasks).await;
+    supervise(cx, tasks, OPENING, open);
+    supervise(cx, tasks, WORKER_LISTS, |cx, tasks| async move {
+        cx.follow_workers(&tasks).await;
     });
-    if nest.cds.v1().is_some() && nest.config.models_v1 {
-        supervise(nest, tasks, "worker-models", |nest, tasks| async move {
-            nest.follow_models(&tasks).await;
+    if cx.cds.v1().is_some() && cx.config.models_v1 {
+        supervise(cx, tasks, "worker-models", |cx, tasks| async move {
+            cx.follow_models(&tasks).await;
         });
     }
-    if nest.cds.v1().is_some() {
-        supervise(nest, tasks, task::V1_QUEUE, demand::listen_v1);
+    if cx.cds.v1().is_some() {
+        supervise(cx, tasks, task::V1_QUEUE, demand::listen_v1);
     }
-    if nest.cds.v2().is_some() && nest.config.poll_v2 {
-        supervise(nest, tasks, task::V2_QUEUE, demand::listen_v2);
+    if cx.cds.v2().is_some() && cx.config.poll_v2 {
+        supervise(cx, tasks, task::V2_QUEUE, demand::listen_v2);
     }
-    supervise(nest, tasks, task::MAIN, demand::serve);
-    supervise(nest, tasks, task::PROVISIONING, keeping::keep);
-    supervise(nest, tasks, task::CLEANUP, cleanup::keep_clean);
-    supervise(nest, tasks, task::DISABLED, cleanup::keep_right);
-    supervise(nest, tasks, task::METRICS, observe::keep_counting);
-    if nest.cds.v1().is_some() {
-        supervise(nest, tasks, "heartbeat-v1", observe::beat_v1);
+    supervise(cx, tasks, others::TASK, others::follow);
+    supervise(cx, tasks, task::MAIN, demand::serve);
+    supervise(cx, tasks, task::PROVISIONING, keeping::keep);
+    supervise(cx, tasks, task::CLEANUP, cleanup::keep_clean);
+    supervise(cx, tasks, task::DISABLED, cleanup::keep_right);
+    supervise(cx, tasks, task::METRICS, observe::keep_counting);
+    if cx.cds.v1().is_some() {
+        supervise(cx, tasks, "heartbeat-v1", observe::beat_v1);
     }
-    if nest.cds.v2().is_some() {
-        supervise(nest, tasks, "heartbeat-v2", observe::beat_v2);
+    if cx.cds.v2().is_some() {
+        supervise(cx, tasks, "heartbeat-v2", observe::beat_v2);
     }
-    supervise(nest, tasks, "cds-version", observe::follow_version);
-    if register::is_wanted(nest) {
-        supervise(nest, tasks, "registration", register::keep_registered);
+    supervise(cx, tasks, "cds-version", observe::follow_version);
+    if register::is_wanted(cx) {
+        supervise(cx, tasks, "registration", register::keep_registered);
     }
 }
 
 /// A loop that begins once decisions can be made, unless it is what makes them possible.
 pub(super) fn supervise<F>(
-    nest: &Arc<Nest>,
+    cx: &Arc<Context>,
     tasks: &Arc<Tasks>,
     name: &'static str,
-    body: impl Fn(Arc<Nest>, Arc<Tasks>) -> F + Send + 'static,
+    body: impl Fn(Arc<Context>, Arc<Tasks>) -> F + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (nest, on) = (Arc::clone(nest), Arc::clone(tasks));
-    tasks.supervise(name, move || body(Arc::clone(&nest), Arc::clone(&on)));
+    let (cx, on) = (Arc::clone(cx), Arc::clone(tasks));
+    tasks.supervise(name, move || body(Arc::clone(&cx), Arc::clone(&on)));
 }
 
-async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+async fn follow_inventory(cx: Arc<Context>, tasks: Arc<Tasks>) {
     loop {
         let followed = tokio::select! {
             biased;
-            followed = nest.fleet.follow() => followed,
-            never = note_progress(&nest, &tasks) => match never {},
+            followed = cx.fleet.follow() => followed,
+            never = note_progress(&cx, &tasks) => match never {},
         };
         match followed {
             // The client was shut down.
             Ok(()) => return,
             Err(error) if error.remedy() == Remedy::GiveUp => {
-                nest.stop(Stopped::Inventory(Chain(&error).to_string()));
+                cx.stop(Stopped::Inventory(Chain(&error).to_string()));
                 return;
             }
             Err(error) => {
@@ -274,8 +277,8 @@ async fn follow_inventory(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 }
 
 /// The stream is heard at every answer of the vCenter, also at one without news, and at every call that failed.
-async fn note_progress(nest: &Nest, tasks: &Tasks) -> Infallible {
-    let (mut stream, mut changes) = (nest.mirror.stream(), nest.mirror.changes());
+async fn note_progress(cx: &Context, tasks: &Tasks) -> Infallible {
+    let (mut stream, mut changes) = (cx.mirror.stream(), cx.mirror.changes());
     loop {
         // What it waits for then is the vCenter, and after a refused login for as long as that takes: a restart would only lock the account.
         if stream.borrow_and_update().trouble.is_some() {
@@ -297,52 +300,56 @@ async fn note_progress(nest: &Nest, tasks: &Tasks) -> Infallible {
 }
 
 /// Reads everything once, then lets the loops decide.
-async fn open(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+async fn open(cx: Arc<Context>, tasks: Arc<Tasks>) {
     tasks.rest(OPENING);
-    while !nest.mirror.wait_complete(Duration::from_mins(1)).await {
+    while !cx.mirror.wait_complete(Duration::from_mins(1)).await {
         tracing::info!("still reading the inventory");
     }
-    tasks.beat(OPENING, OPEN_WITHIN + nest.patience());
-    while let Err(error) = nest.wait_for_earlier_clones().await {
+    tasks.beat(OPENING, OPEN_WITHIN + cx.patience());
+    while let Err(error) = cx.wait_for_earlier_tasks().await {
         tracing::warn!("the vCenter's tasks are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
-        tasks.beat(OPENING, OPEN_WITHIN + nest.patience());
+        tasks.beat(OPENING, OPEN_WITHIN + cx.patience());
     }
-    tasks.beat(OPENING, nest.patience());
-    while let Err(error) = nest.read_workers().await {
+    tasks.beat(OPENING, cx.patience());
+    while let Err(error) = cx.read_workers().await {
         tracing::warn!("the workers are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
-        tasks.beat(OPENING, nest.patience());
+        tasks.beat(OPENING, cx.patience());
     }
-    while let Err(error) = nest.read_models().await {
+    while let Err(error) = cx.read_models().await {
         tracing::warn!("the worker models are read again in {PAUSE:?}: {}", Chain(&error));
         sleep(PAUSE).await;
-        tasks.beat(OPENING, nest.patience());
+        tasks.beat(OPENING, cx.patience());
     }
-    learn_cdn(&nest, &tasks).await;
+    learn_cdn(&cx, &tasks).await;
     let (vms, own) = {
-        let snapshot = nest.mirror.snapshot();
-        (snapshot.len(), snapshot.owned_by(HATCHERY, nest.hatchery()).count())
+        let snapshot = cx.mirror.snapshot();
+        (snapshot.len(), snapshot.owned_by(HATCHERY, cx.hatchery()).count())
     };
-    tracing::info!(hatchery = nest.hatchery(), vms, own, "open for jobs");
-    // Before anybody decides about them.
-    spawn::adopt(&nest, &tasks);
+    tracing::info!(hatchery = cx.hatchery(), vms, own, "open for jobs");
+    // What is there by now is what an earlier process left; what comes from another one after this shows that it is at work.
+    tasks.beat(OPENING, cx.patience());
+    if cx.ask_earlier_process().await.is_none() {
+        // Before anybody decides about them.
+        spawn::adopt(&cx, &tasks);
+    }
     // Set already if this task began anew after a panic.
-    let _ = nest.opened.set(());
-    nest.open.send_replace(true);
+    let _ = cx.opened.set(());
+    cx.open.send_replace(true);
 }
 
 /// What the configuration leaves open about the CDN is asked of CDS. An API without one says so, and workers then get none.
-async fn learn_cdn(nest: &Nest, tasks: &Tasks) {
-    let known = nest.cdn();
+async fn learn_cdn(cx: &Context, tasks: &Tasks) {
+    let known = cx.cdn();
     if !known.http_url.is_empty() && !known.tcp_url.is_empty() {
         return;
     }
     loop {
-        tasks.beat(OPENING, nest.patience());
-        match nest.cds.cdn_config().await {
+        tasks.beat(OPENING, cx.patience());
+        match cx.cds.cdn_config().await {
             Ok(told) => {
-                let mut cdn = lock(&nest.cdn);
+                let mut cdn = lock(&cx.cdn);
                 if cdn.http_url.is_empty() {
                     cdn.http_url = told.http_url;
                 }

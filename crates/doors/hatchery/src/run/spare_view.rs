@@ -1,4 +1,4 @@
-//! Our spares as inventory, desk and models show them: what the planner claims from and the loop of spares keeps up.
+//! Our spares as inventory, scheduler and models show them: what the planner claims from and the loop of spares keeps up.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use roost_cds::v1;
 use roost_fleet::{Connection, Power, Snapshot, Vm};
 
-use super::desk::Desk;
 use super::holding::own_annotation;
+use super::scheduler::SchedulerState;
 use crate::annotation::Annotation;
 use crate::config::{SpareKind, SpareModel};
 use crate::door::HATCHERY;
@@ -21,7 +21,7 @@ use crate::spares::{Spare, SpareState};
 pub(crate) fn spares(
     snapshot: &Snapshot,
     hatchery: &str,
-    desk: &mut Desk,
+    scheduler: &mut SchedulerState,
     models: Option<&[v1::Model]>,
     now: Timestamp,
 ) -> Vec<Spare> {
@@ -43,9 +43,9 @@ pub(crate) fn spares(
             continue;
         };
         // A spare that is being made has a reservation as well, which is its maker's and no claim.
-        let is_made_here = desk.making.contains_key(&vm.name);
-        let is_claimed = !is_made_here && desk.ledger.lock().is_promised(&vm.id, now);
-        let is_busy = is_made_here || desk.is_busy(&vm.id);
+        let is_made_here = scheduler.making.contains_key(&vm.name);
+        let is_claimed = !is_made_here && scheduler.ledger.lock().is_promised(&vm.id, now);
+        let is_busy = is_made_here || scheduler.is_busy(&vm.id);
         addresses.of_spares.push(annotation.address().or(vm.name_address));
         spares.push(Spare {
             vm: vm.id.clone(),
@@ -96,8 +96,8 @@ impl Addresses {
 }
 
 /// Kinds that are being cloned and that the inventory does not show yet.
-pub(crate) fn in_flight(snapshot: &Snapshot, desk: &Desk) -> Vec<SpareKind> {
-    let unseen = desk.making.iter().filter(|(name, _)| snapshot.named(name).next().is_none());
+pub(crate) fn in_flight(snapshot: &Snapshot, scheduler: &SchedulerState) -> Vec<SpareKind> {
+    let unseen = scheduler.making.iter().filter(|(name, _)| snapshot.named(name).next().is_none());
     unseen.map(|(_, kind)| kind.clone()).collect()
 }
 
@@ -146,7 +146,7 @@ mod tests {
     struct Scene {
         mirror: Mirror,
         clock: Arc<SimClock>,
-        desk: Desk,
+        scheduler: SchedulerState,
     }
 
     impl Scene {
@@ -159,7 +159,11 @@ mod tests {
                 config.ledger_limits(),
                 config.addresses.clone(),
             );
-            Self { mirror, clock, desk: Desk::new(&config, SharedLedger::new(ledger)) }
+            Self {
+                mirror,
+                clock,
+                scheduler: SchedulerState::new(&config, SharedLedger::new(ledger)),
+            }
         }
 
         fn vm(&self, name: &str, power: Power, annotation: &Annotation) {
@@ -170,8 +174,8 @@ mod tests {
 
         fn states(&mut self, models: Option<&[v1::Model]>) -> Vec<(String, SpareState, bool)> {
             let (snapshot, now) = (self.mirror.snapshot(), self.clock.now());
-            self.desk.look(&snapshot, now);
-            spares(&snapshot, "hv1", &mut self.desk, models, now)
+            self.scheduler.look(&snapshot, now);
+            spares(&snapshot, "hv1", &mut self.scheduler, models, now)
                 .into_iter()
                 .map(|spare| (spare.name, spare.state, spare.is_outdated))
                 .collect()
@@ -185,7 +189,7 @@ mod tests {
                 pool: None,
                 machine: Machine::Spare { candidates: vec![VmId::new(vm)] },
             };
-            self.desk.ledger.lock().reserve(ask, self.clock.now()).unwrap()
+            self.scheduler.ledger.lock().reserve(ask, self.clock.now()).unwrap()
         }
     }
 
@@ -231,12 +235,12 @@ mod tests {
         let claim = scene.claim("provision-v2-a");
         assert_eq!(state(&mut scene), SpareState::Claimed);
         let kind = SpareKind { model: SpareModel::V2("debian12".into()), flavor: None };
-        scene.desk.making.insert("provision-v2-a".into(), kind.clone());
-        scene.desk.making.insert("provision-v2-b".into(), kind.clone());
+        scene.scheduler.making.insert("provision-v2-a".into(), kind.clone());
+        scene.scheduler.making.insert("provision-v2-b".into(), kind.clone());
         assert_eq!(state(&mut scene), SpareState::Making);
         let snapshot = scene.mirror.snapshot();
-        assert_eq!(in_flight(&snapshot, &scene.desk), [kind], "the other is seen already");
-        scene.desk.making.clear();
+        assert_eq!(in_flight(&snapshot, &scene.scheduler), [kind], "the other is seen already");
+        scene.scheduler.making.clear();
         claim.release();
         assert_eq!(state(&mut scene), SpareState::Ready);
     }

@@ -9,9 +9,9 @@ use roost_cds::JobId;
 use roost_fleet::{Decided, Draft, Resume, VmId};
 use roost_supervise::{Chain, Tasks};
 
-use super::desk::lock;
+use super::context::Context;
 use super::holding::own_annotation;
-use super::nest::Nest;
+use super::scheduler::lock;
 use super::{Hatchery, demand};
 use crate::config::SpareModel;
 use crate::door::{HATCHERY, WORKERS};
@@ -85,18 +85,18 @@ pub enum NotDone {
 
 /// Steers a running hatchery. `who` is how the person is known; it is recorded with what was said.
 #[derive(Debug, Clone)]
-pub struct Helm {
-    nest: Arc<Nest>,
+pub struct Controls {
+    cx: Arc<Context>,
     tasks: Arc<Tasks>,
 }
 
 impl Hatchery {
-    pub fn helm(&self) -> Helm {
-        Helm { nest: Arc::clone(&self.running.nest), tasks: Arc::clone(&self.running.tasks) }
+    pub fn controls(&self) -> Controls {
+        Controls { cx: Arc::clone(&self.running.cx), tasks: Arc::clone(&self.running.tasks) }
     }
 }
 
-impl Helm {
+impl Controls {
     /// Begins no worker and no spare until it is resumed. What is under way goes on.
     pub fn pause(&self, who: &str) -> String {
         self.hold_spawning(who, Hold::Paused, "spawning is paused; what is under way goes on")
@@ -113,39 +113,39 @@ impl Helm {
     }
 
     fn hold_spawning(&self, who: &str, how: Hold, words: &str) -> String {
-        let held = Held { how, by: who.into(), since: self.nest.now() };
-        lock(&self.nest.steering.said).spawning = Some(held);
-        self.nest.signals.plan.notify_one();
+        let held = Held { how, by: who.into(), since: self.cx.now() };
+        lock(&self.cx.steering.said).spawning = Some(held);
+        self.cx.signals.plan.notify_one();
         self.record(who, words)
     }
 
     pub fn resume(&self, who: &str) -> String {
-        let was = lock(&self.nest.steering.said).spawning.take();
-        self.nest.signals.plan.notify_one();
-        self.nest.signals.spares.notify_one();
-        self.nest.signals.register.notify_one();
+        let was = lock(&self.cx.steering.said).spawning.take();
+        self.cx.signals.plan.notify_one();
+        self.cx.signals.spares.notify_one();
+        self.cx.signals.register.notify_one();
         let words = if was.is_some() { "spawning is resumed" } else { "spawning was not paused" };
         self.record(who, words)
     }
 
     /// Workers that have not ended.
     pub fn workers_left(&self) -> u64 {
-        let taken = self.nest.desk().ledger.lock().taken(HATCHERY, self.nest.now());
+        let taken = self.cx.scheduler().ledger.lock().taken(HATCHERY, self.cx.now());
         taken.by_vms.of(WORKERS) + taken.promised.of(WORKERS)
     }
 
     /// Deletes nothing until it is told otherwise.
     pub fn freeze_deletions(&self, who: &str) -> String {
-        let held = Held { how: Hold::Frozen, by: who.into(), since: self.nest.now() };
-        lock(&self.nest.steering.said).deleting = Some(held);
-        self.nest.metrics.own.deletion_is_frozen(true);
+        let held = Held { how: Hold::Frozen, by: who.into(), since: self.cx.now() };
+        lock(&self.cx.steering.said).deleting = Some(held);
+        self.cx.metrics.own.deletion_is_frozen(true);
         self.record(who, "deleting is frozen")
     }
 
     /// Ends a person's freeze and the guard's, after that person has looked.
     pub fn resume_deletions(&self, who: &str, found: Resume) -> String {
-        let by_person = lock(&self.nest.steering.said).deleting.take().is_some();
-        let by_guard = self.nest.resume_deletions(found);
+        let by_person = lock(&self.cx.steering.said).deleting.take().is_some();
+        let by_guard = self.cx.resume_deletions(found);
         let words = match (by_guard, by_person) {
             (Some(freeze), _) => match found {
                 Resume::Approve => {
@@ -172,28 +172,28 @@ impl Helm {
     }
 
     async fn mark(&self, who: &str, name_or_id: &str) -> Result<String, NotDone> {
-        let nest = &self.nest;
-        let snapshot = nest.mirror.snapshot();
+        let cx = &self.cx;
+        let snapshot = cx.mirror.snapshot();
         let named = snapshot.named(name_or_id).next();
         let row = snapshot.vm(&VmId::new(name_or_id)).or(named);
         let row = row.ok_or_else(|| NotDone::Unknown { what: format!("VM {name_or_id}") })?;
         let vm = || row.name.to_string();
-        if own_annotation(row, nest.hatchery()).is_none() {
+        if own_annotation(row, cx.hatchery()).is_none() {
             return Err(NotDone::Foreign { vm: vm() });
         }
         if row.template {
             return Err(NotDone::Template { vm: vm() });
         }
         let why = format!("{who} asked for it");
-        let marked = nest.mark_as_asked(&row.id, &why).await;
+        let marked = cx.mark_as_asked(&row.id, &why).await;
         marked.map_err(|error| NotDone::Mark { vm: vm(), why: Chain(&error).to_string() })?;
-        nest.signals.cleanup.notify_one();
+        cx.signals.cleanup.notify_one();
         Ok(format!("VM {} is marked for deletion", row.name))
     }
 
     /// Makes what is missing of a pool now, however often it failed before. `model` is a template or a V1 model.
     pub fn refill(&self, who: &str, model: &str) -> Result<String, NotDone> {
-        let pools = &self.nest.config.provisioning.pools;
+        let pools = &self.cx.config.provisioning.pools;
         let is_it = |wanted: &SpareModel| match wanted {
             SpareModel::V1(path) => path.to_string() == model,
             SpareModel::V2(template) => template == model,
@@ -205,12 +205,12 @@ impl Helm {
             return Err(NotDone::Unknown { what });
         };
         {
-            let mut desk = self.nest.desk();
-            desk.backoffs.succeeded(&pool.kind.model);
-            desk.cold.succeeded(pool.kind.model.template());
+            let mut scheduler = self.cx.scheduler();
+            scheduler.backoffs.succeeded(&pool.kind.model);
+            scheduler.cold.succeeded(pool.kind.model.template());
         }
-        self.nest.signals.plan.notify_one();
-        self.nest.signals.spares.notify_one();
+        self.cx.signals.plan.notify_one();
+        self.cx.signals.spares.notify_one();
         Ok(self.record(who, &format!("pool {model} is looked at now")))
     }
 
@@ -222,18 +222,18 @@ impl Helm {
             return Err(NotDone::Unknown { what });
         };
         {
-            let mut desk = self.nest.desk();
-            desk.attempts.forget(&id);
-            desk.jobs.ask_again(&id, self.nest.now());
+            let mut scheduler = self.cx.scheduler();
+            scheduler.attempts.forget(&id);
+            scheduler.jobs.ask_again(&id, self.cx.now());
         }
-        demand::begin_asking(&self.nest, &self.tasks, vec![id]);
+        demand::begin_asking(&self.cx, &self.tasks, vec![id]);
         Ok(self.record(who, &format!("job {job} is looked at now")))
     }
 
     fn record(&self, who: &str, words: &str) -> String {
-        let subject = HATCHERY.about_service(self.nest.hatchery());
+        let subject = HATCHERY.about_service(self.cx.hatchery());
         let draft = Draft::new(subject, Decided::Steered, format!("{who}: {words}"));
-        self.nest.decide(draft, "person");
+        self.cx.decide(draft, "person");
         words.to_owned()
     }
 }

@@ -10,9 +10,9 @@ use roost_fleet::Freshness;
 use roost_supervise::{ClockWatch, Tasks};
 use tokio::time::Instant;
 
-use super::desk::lock;
-use super::holding::Beside;
-use super::nest::Nest;
+use super::context::Context;
+use super::holding::WorkerFacts;
+use super::scheduler::lock;
 use crate::door::{HATCHERY, PENDING, WORKERS};
 use crate::pool::{Listed, StartedVm, Views};
 
@@ -45,16 +45,16 @@ impl WorkerLists {
         v1.chain(v2)
     }
 
-    pub(super) fn beside(&self) -> Beside {
-        let mut beside = Beside::default();
+    pub(super) fn facts(&self) -> WorkerFacts {
+        let mut facts = WorkerFacts::default();
         for (name, status) in self.named() {
             let name: Arc<str> = name.into();
             if status == WorkerStatus::Disabled {
-                beside.disabled.insert(Arc::clone(&name));
+                facts.disabled.insert(Arc::clone(&name));
             }
-            beside.registered.insert(name);
+            facts.registered.insert(name);
         }
-        beside
+        facts
     }
 
     /// Those that take a worker's slot.
@@ -121,7 +121,7 @@ impl Workers {
     }
 }
 
-impl Nest {
+impl Context {
     /// Reads both lists, unless a reading that began after this call was made by somebody else.
     pub(crate) async fn read_workers(&self) -> Result<Arc<WorkerLists>, CallError> {
         // Counted, not timed: a clock that is set back would make every later reading an old one.
@@ -149,10 +149,10 @@ impl Nest {
                 *lock(&self.workers.latest) =
                     Latest { lists: Some(Arc::clone(&lists)), trouble: None };
                 let now = self.clock.now();
-                let mut desk = self.desk();
+                let mut scheduler = self.scheduler();
                 let snapshot = self.mirror.snapshot();
-                desk.hear(&lists, &snapshot, now);
-                drop(desk);
+                scheduler.hear(&lists, &snapshot, now);
+                drop(scheduler);
                 self.signals.plan.notify_one();
                 Ok(lists)
             }
@@ -177,7 +177,7 @@ impl Nest {
             if let Err(error) = &read {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }
-            let taken = self.desk().ledger.lock().taken(HATCHERY, self.clock.now()).by_vms;
+            let taken = self.scheduler().ledger.lock().taken(HATCHERY, self.clock.now()).by_vms;
             // A reading that failed is made up for before decisions run out of a fresh one.
             let pause = match (taken.of(PENDING) > 0, taken.of(WORKERS) > 0 || read.is_err()) {
                 (true, _) => FAST,

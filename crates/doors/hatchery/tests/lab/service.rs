@@ -24,6 +24,8 @@ pub(crate) struct Service {
     registry: Registry,
     fuse: Arc<Fuse>,
     starts: u64,
+    /// Tells the chances of two processes of one name apart.
+    seat: &'static str,
     /// Doors beside the hatchery, which its fleet is opened for.
     pub(crate) others: Vec<Arc<dyn Recognise>>,
 }
@@ -41,7 +43,13 @@ impl Service {
     pub(crate) fn new(setup: Setup) -> Self {
         let config = Arc::new(setup.load());
         let (registry, fuse) = (Registry::default(), Fuse::new(None));
-        Self { setup, config, running: None, registry, fuse, starts: 0, others: Vec::new() }
+        let (starts, seat, others) = (0, "", Vec::new());
+        Self { setup, config, running: None, registry, fuse, starts, seat, others }
+    }
+
+    /// Another process of the same file, on another machine.
+    pub(crate) fn second(setup: Setup) -> Self {
+        Self { seat: " second", ..Self::new(setup) }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -70,7 +78,7 @@ impl Service {
         self.fuse = Fuse::new(crash);
         self.registry = Registry::default();
         let metrics = Metrics::register(&mut self.registry, self.setup.name());
-        let label = format!("{} {}", self.setup.name(), self.starts);
+        let label = format!("{} {}{}", self.setup.name(), self.starts, self.seat);
         let vcenter = VcenterDoor { vcenter: world.vcenter.clone(), fuse: Arc::clone(&self.fuse) };
         let (config, clock) = (Arc::clone(&self.config), world.machine_clock.clone());
         let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(Nothing);

@@ -122,7 +122,7 @@ async fn v1_models_can_be_switched_off() {
 #[tokio::test(start_paused = true)]
 async fn a_job_that_a_vm_says_it_serves_gets_no_second_one() {
     let lab = Lab::new().await;
-    lab.hatchery().helm().pause("a test");
+    lab.hatchery().controls().pause("a test");
     let job = lab.job();
     let colleague = lab.colleague("svc-go@vsphere.local").await;
     let now = lab.clock.now().to_string();
@@ -137,7 +137,7 @@ async fn a_job_that_a_vm_says_it_serves_gets_no_second_one() {
     let annotation = annotation.to_string();
     let vm = GoVm { name: "keen-bohr", annotation, power: Power::On, address: None };
     lab.make_vm(&colleague, vm).await;
-    lab.hatchery().helm().resume("a test");
+    lab.hatchery().controls().resume("a test");
     let why = wait_bound(&lab, &job, "request").await;
     assert!(why.contains("needs 1, 1 of 1 taken"), "{why}");
     assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);

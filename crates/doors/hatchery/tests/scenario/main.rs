@@ -11,6 +11,7 @@ mod cleanup;
 mod gates;
 mod legacy;
 mod observe;
+mod one_name;
 mod outages;
 mod place;
 mod pools;

@@ -76,7 +76,7 @@ async fn what_a_job_costs_does_not_grow_with_the_inventory() {
     assert!(many <= few + 5, "{few} calls among 3 VMs and {many} among 300: {costs:#?}");
 }
 
-/// A restart costs what the servers need for their answers, and nothing on top.
+/// A restart costs what the servers need for their answers, and a second for that of whoever may be at work under our name.
 #[tokio::test(start_paused = true)]
 async fn a_start_waits_for_answers_only() {
     // Several pages of VMs.
@@ -92,7 +92,7 @@ async fn a_start_waits_for_answers_only() {
         let began = Instant::now();
         lab.restart().await;
         let took = began.elapsed();
-        assert!(took < std::time::Duration::from_millis(200), "it opened after {took:?}");
+        assert!(took < std::time::Duration::from_millis(1_200), "it opened after {took:?}");
         sleep(secs(20)).await;
     }
 }

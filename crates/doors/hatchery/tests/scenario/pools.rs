@@ -229,6 +229,23 @@ async fn a_spare_that_failed_is_never_claimed_even_if_it_cannot_be_deleted() {
     lab.wait_until_clean(1).await;
 }
 
+/// The request for its clone hung and was repeated. The spare that one of them made failed and was renamed, and the next one that was carried out made a
+/// second VM with its name and its address.
+#[tokio::test(start_paused = true)]
+async fn a_spare_that_failed_has_no_twin_when_requests_for_its_clone_are_late() {
+    let mut lab = Lab::closed(WorldOptions::default(), one_pool(1));
+    let late = Rule::new("CloneVM_Task", Action::Delay(secs(88)));
+    lab.vcenter.faults().add(late.times(5));
+    lab.vcenter.faults().add(Rule::new("ShutdownGuest", Action::Status(503)).times(3));
+    lab.open().await;
+    wait_until("a spare has failed", mins(10), || {
+        lab.own_names().iter().any(|name| name.starts_with("retired-"))
+    })
+    .await;
+    lab.wait_for_spares(1).await;
+    lab.wait_until_clean(1).await;
+}
+
 /// Spares wait for room as jobs do, and go after them.
 #[tokio::test(start_paused = true)]
 async fn spares_stay_within_the_static_limits_while_they_are_made() {

@@ -2,7 +2,7 @@
 
 use roost_cds::JobStatus;
 use roost_cds_sim::{V1Demand, V2Demand};
-use roost_vcenter_sim::Power;
+use roost_vcenter_sim::{Action, Power, Rule};
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, Lab, Setup, UBUNTU, mins, secs, wait_until};
@@ -90,5 +90,27 @@ async fn clones_of_an_earlier_process_keep_their_addresses() {
         lab.restart().await;
         lab.wait_for_spares(3).await;
         lab.wait_until_clean(3).await;
+    }
+}
+
+/// The claim of a spare that an earlier process asked for took effect when the next one had started the job on another VM.
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_an_earlier_process_that_is_late_makes_no_second_vm() {
+    // Before the claim is given up, while its spare is marked, and long after.
+    for dies_after in [5, 60, 125, 140] {
+        let mut lab = Lab::of(Setup::new("hv1").pool("debian12", 2)).await;
+        lab.wait_for_spares(2).await;
+        let late = Action::DelayTask(secs(165));
+        lab.vcenter.faults().add(Rule::new("ReconfigVM_Task", late).once());
+        let job = lab.job();
+        wait_until("the claim is asked for", mins(2), || {
+            lab.vcenter.faults().list().iter().any(|rule| rule.fired > 0)
+        })
+        .await;
+        sleep(secs(dies_after)).await;
+        lab.restart().await;
+        lab.wait_for(&job, JobStatus::Success).await;
+        assert_eq!(lab.cds.job(&job).unwrap().executions().len(), 1, "{dies_after}");
+        lab.wait_until_clean(2).await;
     }
 }

@@ -31,7 +31,7 @@ fn decided(lab: &Lab, job: &JobId, verdict: Decided) -> Vec<String> {
     lab.hatchery().journal().find(&query).iter().map(|found| found.reason.to_string()).collect()
 }
 
-/// The budget of design.md: claim to script started, none of it grows with the inventory.
+/// The budget of a warm job: claim to script started, none of it grows with the inventory.
 #[tokio::test(start_paused = true)]
 async fn a_warm_job_costs_six_calls_and_the_shared_wait() {
     let lab = Lab::of(one_spare()).await;

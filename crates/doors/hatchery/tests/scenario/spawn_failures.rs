@@ -1,7 +1,7 @@
 //! A worker that does not come: its VM goes, its job is given back, and it is said why.
 
 use roost_cds::{JobId, JobStatus};
-use roost_cds_sim::V2Demand;
+use roost_cds_sim::{Fault, V2Demand};
 use roost_fleet::{Decided, Query};
 use roost_vcenter_sim::{
     Action, AddressBehaviour, GuestBehaviour, HostConnection, Outage, Rule, When,
@@ -35,7 +35,7 @@ fn well() -> GuestBehaviour {
     GuestBehaviour { credentials: Some(credentials), ..GuestBehaviour::default() }
 }
 
-/// Rule 7 of design.md, W23: every wait has a name and a deadline, and says what it saw.
+/// W23: every wait has a name and a deadline, and says what it saw.
 #[tokio::test(start_paused = true)]
 async fn a_guest_without_tools_is_given_up_at_its_deadline_and_the_job_goes_on_elsewhere() {
     let lab = Lab::new().await;
@@ -295,4 +295,19 @@ async fn a_disk_that_cannot_grow_costs_the_job_nothing() {
     assert!(why.contains("is a linked clone's, which vSphere does not grow to 500 GB"), "{why}");
     assert_eq!(lab.cds.job(&job).unwrap().holders(), [""; 0]);
     assert_eq!(lab.ready_spares().len(), 1, "the spare is as it was");
+}
+
+/// The failure stood before the start when CDS took its time with the first message.
+#[tokio::test(start_paused = true)]
+async fn the_log_of_a_job_reads_in_the_order_in_which_it_happened() {
+    let lab = Lab::new().await;
+    lab.cds.inject(Fault::on("POST /v2/queue/*/job/*/info").first(1).delay(secs(4)));
+    let full = Action::fault("NoDiskSpace", "the datastore is full");
+    lab.vcenter.faults().add(Rule::new("CloneVM_Task", full).once());
+    let job = lab.job();
+    lab.wait_for(&job, JobStatus::Success).await;
+    let infos = lab.cds.job(&job).unwrap().infos;
+    let at = |words: &str| infos.iter().position(|info| info.contains(words));
+    let order = [at("is starting the worker"), at("will use"), at("the datastore is full")];
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{order:?} in {infos:#?}");
 }

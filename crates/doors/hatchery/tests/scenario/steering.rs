@@ -21,16 +21,16 @@ async fn a_pause_lets_what_is_under_way_go_on_and_begins_nothing() {
     lab.wait_for_spares(1).await;
     let first = lab.v2_job(V2Demand::new(UBUNTU).takes(mins(3)));
     wait_until("it is taken", mins(1), || lab.status(&first) != JobStatus::Waiting).await;
-    let helm = lab.hatchery().helm();
-    helm.pause(WHO);
+    let controls = lab.hatchery().controls();
+    controls.pause(WHO);
     let second = lab.job();
     wait_until("it knows why", mins(1), || lab.bound_by(&second) == Some("paused")).await;
     assert!(lab.verdict(&second).unwrap().reason.contains(WHO));
     lab.wait_for(&first, JobStatus::Success).await;
     sleep(mins(10)).await;
     assert_eq!(lab.status(&second), JobStatus::Waiting);
-    assert_eq!(helm.workers_left(), 0);
-    helm.resume(WHO);
+    assert_eq!(controls.workers_left(), 0);
+    controls.resume(WHO);
     lab.wait_for(&second, JobStatus::Success).await;
     assert_eq!(said(&lab).len(), 2, "{:?}", said(&lab));
 }
@@ -40,23 +40,23 @@ async fn a_drain_says_how_many_are_left_and_they_end() {
     let lab = Lab::new().await;
     let jobs = lab.jobs(2);
     lab.wait_for_all(&jobs, JobStatus::Building).await;
-    let helm = lab.hatchery().helm();
-    assert_eq!(helm.drain(WHO), "no new workers; 2 are left to end");
+    let controls = lab.hatchery().controls();
+    assert_eq!(controls.drain(WHO), "no new workers; 2 are left to end");
     let later = lab.job();
-    wait_until("all have ended", mins(20), || helm.workers_left() == 0).await;
+    wait_until("all have ended", mins(20), || controls.workers_left() == 0).await;
     assert_eq!(lab.status(&later), JobStatus::Waiting);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_person_can_freeze_deletion_and_let_it_go_on() {
     let lab = Lab::new().await;
-    let helm = lab.hatchery().helm();
-    helm.freeze_deletions(WHO);
+    let controls = lab.hatchery().controls();
+    controls.freeze_deletions(WHO);
     let job = lab.job();
     lab.wait_for(&job, JobStatus::Success).await;
     sleep(mins(30)).await;
     assert_eq!(lab.own_vms().len(), 1, "it has served, and stays");
-    assert_eq!(helm.resume_deletions(WHO, Resume::StartOver), "deleting is resumed");
+    assert_eq!(controls.resume_deletions(WHO, Resume::StartOver), "deleting is resumed");
     lab.wait_until_clean(0).await;
 }
 
@@ -64,7 +64,7 @@ async fn a_person_can_freeze_deletion_and_let_it_go_on() {
 #[tokio::test(start_paused = true)]
 async fn what_a_person_holds_back_is_seen_by_those_who_watch() {
     let lab = Lab::new().await;
-    let helm = lab.hatchery().helm();
+    let controls = lab.hatchery().controls();
     let warnings = || -> Vec<(String, String)> {
         let lines = lab.hatchery().status().lines.into_iter().flatten();
         let warned = lines.filter(|line| line.status == Level::Warn);
@@ -75,8 +75,8 @@ async fn what_a_person_holds_back_is_seen_by_those_who_watch() {
         metrics.lines().find(is_it).is_some_and(|line| line.ends_with(" 1"))
     };
     assert_eq!((warnings(), is_frozen(lab.service.metrics())), (Vec::new(), false));
-    helm.pause(WHO);
-    helm.freeze_deletions(WHO);
+    controls.pause(WHO);
+    controls.freeze_deletions(WHO);
     let told = warnings();
     assert!(
         matches!(&told[..], [(spawning, by), (deletion, _)] if spawning == "Spawning" && deletion == "Deletion" && by.contains(WHO)),
@@ -85,8 +85,8 @@ async fn what_a_person_holds_back_is_seen_by_those_who_watch() {
     assert!(is_frozen(lab.service.metrics()));
     sleep(mins(10)).await;
     assert!(is_frozen(lab.service.metrics()), "a pass of the clean-up does not forget it");
-    helm.resume(WHO);
-    helm.resume_deletions(WHO, Resume::StartOver);
+    controls.resume(WHO);
+    controls.resume_deletions(WHO, Resume::StartOver);
     assert_eq!((warnings(), is_frozen(lab.service.metrics())), (Vec::new(), false));
 }
 
@@ -95,12 +95,12 @@ async fn one_vm_is_deleted_on_a_persons_word_and_no_other_ones() {
     let lab = Lab::of(Setup::new("hv1").pool("debian12", 1)).await;
     lab.wait_for_spares(1).await;
     let spare = lab.ready_spares().remove(0);
-    let helm = lab.hatchery().helm();
+    let controls = lab.hatchery().controls();
     let stranger = &lab.strangers[0].name;
-    assert!(helm.delete_vm(WHO, stranger).await.is_err());
-    assert!(helm.delete_vm(WHO, "debian12").await.is_err());
-    assert!(helm.delete_vm(WHO, "nobody").await.is_err());
-    helm.delete_vm(WHO, &spare.name).await.unwrap();
+    assert!(controls.delete_vm(WHO, stranger).await.is_err());
+    assert!(controls.delete_vm(WHO, "debian12").await.is_err());
+    assert!(controls.delete_vm(WHO, "nobody").await.is_err());
+    controls.delete_vm(WHO, &spare.name).await.unwrap();
     wait_until("it is gone", mins(5), || {
         lab.vcenter.glance().iter().all(|vm| vm.moref != spare.moref)
     })
@@ -119,9 +119,9 @@ async fn a_pool_that_backs_off_is_tried_at_once_when_a_person_says_so() {
     sleep(mins(60)).await;
     lab.vcenter.set_guest_behaviour("debian12", GuestBehaviour::default()).unwrap();
     let clones = lab.calls_of("CloneVM_Task");
-    let helm = lab.hatchery().helm();
-    assert!(helm.refill(WHO, "debian11").is_err());
-    helm.refill(WHO, "debian12").unwrap();
+    let controls = lab.hatchery().controls();
+    assert!(controls.refill(WHO, "debian11").is_err());
+    controls.refill(WHO, "debian12").unwrap();
     wait_until("it is tried", secs(3), || lab.calls_of("CloneVM_Task") > clones).await;
     lab.wait_for_spares(1).await;
 }
@@ -134,8 +134,8 @@ async fn a_job_that_had_its_attempts_gets_another_when_a_person_says_so() {
     let job = lab.v2_job(V2Demand::new(DEBIAN));
     wait_until("it has had enough", mins(30), || lab.bound_by(&job) == Some("attempts")).await;
     assert!(lab.vcenter.faults().remove(rule));
-    let helm = lab.hatchery().helm();
-    assert!(helm.recheck(WHO, "no job").is_err());
-    helm.recheck(WHO, &job.to_string()).unwrap();
+    let controls = lab.hatchery().controls();
+    assert!(controls.recheck(WHO, "no job").is_err());
+    controls.recheck(WHO, &job.to_string()).unwrap();
     lab.wait_for(&job, JobStatus::Success).await;
 }

@@ -38,4 +38,12 @@ pub mod key {
     pub const LIFECYCLE_MESSAGE: &str = "vm.cocoonstack.io/lifecycle-state-message";
     pub const POOL: &str = "cocoonstack.io/pool";
     pub const CPU_CLASS: &str = "cocoonstack.io/snapshot-cpu-class";
+    /// Which runtime a node has, where it is not that of cocoon.
+    pub const RUNTIME: &str = "cocoonstack.io/runtime";
+    /// On a pod: a drain of the node has put its VM to sleep, and whoever ends the drain wakes it.
+    pub const DRAINED: &str = "roost.dev/drained";
+    /// On the node: `paused` or `draining`.
+    pub const SPAWNING: &str = "roost.dev/spawning";
+    /// On the node: who said so, when and why.
+    pub const SPAWNING_HELD: &str = "roost.dev/spawning-held";
 }

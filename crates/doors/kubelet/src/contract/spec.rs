@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use k8s_openapi::api::core::v1::Pod;
-use roost_microvm::{Backend, Quantity};
+use roost_microvm::{Backend, Quantity, Shares};
 
 use super::key;
 use super::names::Role;
@@ -32,6 +32,8 @@ pub(crate) struct VmSpec {
     pub(crate) role: Role,
     pub(crate) cpus: Option<u64>,
     pub(crate) memory: Option<u64>,
+    /// What the VM gets of the host.
+    pub(crate) shares: Shares,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +155,7 @@ impl VmSpec {
             role: Role::of(pod, &name),
             cpus: resource("cpu").map(Quantity::value),
             memory: resource("memory").map(Quantity::value),
+            shares: shares(pod),
             name,
         })
     }
@@ -193,13 +196,32 @@ fn port(text: &str) -> Result<u16, SpecError> {
 
 /// What the first container requests, else its limit; zero is nothing.
 fn resource(pod: &Pod, name: &str) -> Option<Quantity> {
-    let resources = pod.spec.as_ref()?.containers.first()?.resources.as_ref()?;
+    let (request, limit) = amounts(pod, name);
+    request.or(limit)
+}
+
+/// Request and limit of the first container.
+fn amounts(pod: &Pod, name: &str) -> (Option<Quantity>, Option<Quantity>) {
+    let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
+    let Some(resources) = container.and_then(|container| container.resources.as_ref()) else {
+        return (None, None);
+    };
     let of = |amounts: &Option<
         std::collections::BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>,
     >| {
         amounts.as_ref()?.get(name)?.0.parse::<Quantity>().ok().filter(|amount| !amount.is_zero())
     };
-    of(&resources.requests).or_else(|| of(&resources.limits))
+    (of(&resources.requests), of(&resources.limits))
+}
+
+fn shares(pod: &Pod) -> Shares {
+    let ((cpu_request, cpu_limit), memory) = (amounts(pod, "cpu"), amounts(pod, "memory"));
+    Shares {
+        cpu_request,
+        cpu_limit,
+        memory_request: memory.0.map(Quantity::value),
+        memory_limit: memory.1.map(Quantity::value),
+    }
 }
 
 #[cfg(test)]

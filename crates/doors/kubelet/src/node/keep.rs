@@ -1,6 +1,6 @@
 //! Registers the node and keeps it alive: a lease every ten seconds, a status every minute.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Owne
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use roost_clock::Clock;
-use roost_microvm::Runtime;
+use roost_microvm::{Runtime, VmRecord};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -42,6 +42,35 @@ pub(crate) struct NodeKeeper {
     pub(crate) settings: Arc<Settings>,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) trouble: Trouble,
+}
+
+/// How the runtime answered when it was last asked. A handle; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trouble(Arc<Mutex<Asked>>);
+
+/// The last look at the runtime.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    pub(crate) at: Option<Timestamp>,
+    /// Why it cannot be used.
+    pub(crate) trouble: Option<String>,
+    /// All VMs that it has, also those of nobody.
+    pub(crate) vms: usize,
+}
+
+impl Trouble {
+    pub(crate) fn last(&self) -> Asked {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, now: Timestamp, answer: Result<usize, &str>) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Ok(vms) => *last = Asked { at: Some(now), trouble: None, vms },
+            Err(why) => last.trouble = Some(why.to_owned()),
+        }
+    }
 }
 
 impl NodeKeeper {
@@ -50,7 +79,7 @@ impl NodeKeeper {
         let name = &self.settings.node_name;
         let failed = |source| NodeError::Register { node: name.clone(), source };
         let nodes: Api<Node> = Api::all(self.client.clone());
-        let condition = self.look().await?;
+        let condition = self.look(|_| {}).await?;
         match nodes.get_opt(name).await.map_err(failed)? {
             None => {
                 let node = object::node(&self.settings, &condition, self.clock.now());
@@ -79,18 +108,18 @@ impl NodeKeeper {
         nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
     }
 
-    /// Until it is dropped. A node that cannot be told about is tried again at the next turn.
-    pub(crate) async fn keep(&self) {
+    /// Until it is dropped. A node that cannot be told about is tried again at the next turn. `listed` gets the VMs that every turn reads.
+    pub(crate) async fn keep(&self, listed: impl Fn(&[VmRecord])) {
         for turn in 0_u32.. {
-            if let Err(error) = self.beat(turn).await {
+            if let Err(error) = self.beat(turn, &listed).await {
                 tracing::warn!("{}", roost_supervise::Chain(&error));
             }
             sleep(RENEW).await;
         }
     }
 
-    async fn beat(&self, turn: u32) -> Result<(), NodeError> {
-        let condition = self.look().await?;
+    async fn beat(&self, turn: u32, listed: impl Fn(&[VmRecord])) -> Result<(), NodeError> {
+        let condition = self.look(listed).await?;
         // A runtime that is unusable is told at once, and the node stays alive to tell it.
         if turn.is_multiple_of(STATUS_EVERY) || condition.trouble.is_some() {
             self.write_status(&condition).await?;
@@ -98,13 +127,19 @@ impl NodeKeeper {
         self.renew().await
     }
 
-    async fn look(&self) -> Result<Condition, NodeError> {
+    async fn look(&self, listed: impl Fn(&[VmRecord])) -> Result<Condition, NodeError> {
         let resources = match self.settings.resources {
             Some(given) => given,
             None => Resources::detect(&self.settings.root_dir, self.settings.pods)?,
         };
-        let trouble =
-            self.runtime.list().await.err().map(|error| roost_supervise::Chain(&error).to_string());
+        let vms = self.runtime.list().await;
+        if let Ok(vms) = &vms {
+            listed(vms);
+        }
+        let count = vms.as_ref().map(Vec::len).ok();
+        let trouble = vms.err().map(|error| roost_supervise::Chain(&error).to_string());
+        let answer = trouble.as_deref().map_or(Ok(count.unwrap_or_default()), Err);
+        self.trouble.note(self.clock.now(), answer);
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let free = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
         let free = free.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

@@ -4,5 +4,5 @@ mod keep;
 mod object;
 mod resources;
 
-pub(crate) use self::keep::{NodeError, NodeKeeper};
+pub(crate) use self::keep::{NodeError, NodeKeeper, Trouble};
 pub use self::resources::Resources;

@@ -10,6 +10,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::resources::Resources;
+use roost_microvm::Backend;
+
 use crate::contract::key;
 use crate::settings::Settings;
 
@@ -39,6 +41,10 @@ pub(super) fn labels(settings: &Settings) -> BTreeMap<String, String> {
     .into();
     if let Some(class) = &settings.cpu_class {
         labels.insert(key::CPU_CLASS.to_owned(), class.clone());
+    }
+    if settings.qemu.is_some() {
+        // Snapshots of one runtime do not wake in another, so that pools must not mix them.
+        labels.insert(key::RUNTIME.to_owned(), Backend::QEMU.to_owned());
     }
     labels
 }
@@ -94,10 +100,17 @@ pub(super) fn status(
             kubelet_version: format!("roost-{}", env!("CARGO_PKG_VERSION")),
             operating_system: "linux".to_owned(),
             architecture: if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" }.to_owned(),
-            container_runtime_version: "cocoon://1".to_owned(),
+            container_runtime_version: if settings.qemu.is_some() {
+                "qemu://1"
+            } else {
+                "cocoon://1"
+            }
+            .to_owned(),
             ..NodeSystemInfo::default()
         }),
         conditions: Some(conditions(condition, before, now)),
+        // The API server then passes WebSockets on as they are, and need not translate them to SPDY.
+        declared_features: Some(vec!["ExtendWebSocketsToKubelet".to_owned()]),
         ..NodeStatus::default()
     }
 }

@@ -1,14 +1,15 @@
 //! From nothing to a running VM. The branches in their order; the first whose condition holds is taken.
 
 use roost_microvm::{
-    ArtifactKind, CloneFrom, CloneOptions, Nic, Reference, RegistryError, RunOptions, RuntimeError,
-    SnapshotRecord, VmConfig, VmRecord, VmState,
+    ArtifactKind, Backend, CloneFrom, CloneOptions, Nic, Progress, Reference, RegistryError,
+    RunOptions, RuntimeError, SnapshotRecord, VmConfig, VmRecord, VmState,
 };
 use tokio::sync::SemaphorePermit;
 
 use super::host::Host;
 use super::table::Waiting;
 use crate::contract::{Mode, Os, VmSpec, fork_snapshot, import_snapshot};
+use crate::planted::{self, Bug};
 
 /// Why a VM did not come up. The texts name what an operator would look for.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,16 @@ pub(crate) enum Way {
 }
 
 impl Way {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Given => "somebody else runs it",
+            Self::Adopted => "it was there already",
+            Self::Woken => "woken from hibernation",
+            Self::Cloned => "cloned from a snapshot",
+            Self::Ran => "booted from an image",
+        }
+    }
+
     /// Whether the guest wakes with another's network.
     pub(crate) fn is_copy(self) -> bool {
         matches!(self, Self::Woken | Self::Cloned)
@@ -73,12 +84,13 @@ impl Host {
         &self,
         spec: &VmSpec,
         tell: Tell<'_>,
+        progress: &Progress,
     ) -> Result<BroughtUp, BringUpError> {
         if !spec.managed {
             return given(spec);
         }
         if spec.restore_from_hibernate || self.is_hibernated(spec).await? {
-            return self.wake(spec, tell).await;
+            return self.wake(spec, tell, progress).await;
         }
         if let Some(folder) = &spec.clone_from_dir {
             let from = CloneFrom::Folder(folder.clone());
@@ -93,26 +105,37 @@ impl Host {
                 .await;
         }
         match spec.mode {
-            Mode::Run => self.run(spec, tell).await,
-            Mode::Clone | Mode::Static => self.clone_from_registry(spec, tell).await,
+            Mode::Run => self.run(spec, tell, progress).await,
+            Mode::Clone | Mode::Static => self.clone_from_registry(spec, tell, progress).await,
         }
     }
 
     /// A tag that is still there tells of a wake that nobody carried out: booting afresh would lose what was saved.
     async fn is_hibernated(&self, spec: &VmSpec) -> Result<bool, BringUpError> {
-        let Some(registry) = &self.registry else { return Ok(false) };
+        if planted::is(Bug::ForgetsTags) {
+            return Ok(false);
+        }
+        let Some(registry) = &self.registry else {
+            let local = import_snapshot(&spec.name);
+            let failed = |source| BringUpError::Snapshot { snapshot: local.clone(), source };
+            return Ok(self.runtime.snapshot(&local).await.map_err(failed)?.is_some());
+        };
         let evidence = |source| BringUpError::Evidence { vm: spec.name.clone(), source };
         registry.has_manifest(&spec.name, "hibernate").await.map_err(evidence)
     }
 
-    async fn wake(&self, spec: &VmSpec, tell: Tell<'_>) -> Result<BroughtUp, BringUpError> {
-        let no_registry = || BringUpError::NoRegistry { vm: spec.name.clone() };
-        if self.registry.is_none() {
-            return Err(no_registry());
-        }
+    async fn wake(
+        &self,
+        spec: &VmSpec,
+        tell: Tell<'_>,
+        progress: &Progress,
+    ) -> Result<BroughtUp, BringUpError> {
         let local = import_snapshot(&spec.name);
-        let from = Reference { repository: spec.name.clone(), tag: "hibernate".to_owned() };
-        self.pull(from, &local, tell).await?;
+        let _held = self.cache.hold(&local, self.clock.now());
+        if self.registry.is_some() {
+            let from = Reference { repository: spec.name.clone(), tag: "hibernate".to_owned() };
+            self.pull(from, &local, tell, progress).await?;
+        }
         let nics = (spec.os == Os::Windows && !spec.backend.is_firecracker()).then_some(1);
         let woken =
             self.clone_vm(spec, CloneFrom::Snapshot(local.clone()), false, nics, tell).await?;
@@ -133,34 +156,44 @@ impl Host {
         &self,
         spec: &VmSpec,
         tell: Tell<'_>,
+        progress: &Progress,
     ) -> Result<BroughtUp, BringUpError> {
         let from = Reference::parse(&spec.image);
         let local = from.local_name();
+        // From the look at it to the clone, nobody may remove it.
+        let _held = self.cache.hold(&local, self.clock.now());
         let failed = |source| BringUpError::Snapshot { snapshot: local.clone(), source };
         let found = self.runtime.snapshot(&local).await.map_err(failed)?;
         let snapshot = if let Some(snapshot) = found {
             snapshot
         } else {
-            self.pull(from, &local, tell).await?;
+            self.pull(from, &local, tell, progress).await?;
             let gone = || RuntimeError::SnapshotNotFound { snapshot: local.clone() };
             self.runtime.snapshot(&local).await.map_err(failed)?.ok_or_else(|| failed(gone()))?
         };
-        check_backend(spec, &snapshot)?;
+        check_backend(self.runtime.capabilities().only, spec, &snapshot)?;
         let pull = !snapshot.image.is_empty();
         let cloned = self.clone_vm(spec, CloneFrom::Snapshot(local), pull, None, tell).await?;
         Ok(BroughtUp { image: snapshot.image, ..cloned })
     }
 
-    async fn pull(&self, from: Reference, local: &str, tell: Tell<'_>) -> Result<(), BringUpError> {
+    async fn pull(
+        &self,
+        from: Reference,
+        local: &str,
+        tell: Tell<'_>,
+        progress: &Progress,
+    ) -> Result<(), BringUpError> {
         let Some(registry) = &self.registry else {
             return Err(BringUpError::NoRegistry { vm: local.to_owned() });
         };
         let _permit = permit(self.limits.pulls.acquire().await)?;
         tell(Waiting::PullingSnapshot);
         let began = self.clock.now();
-        let archive = registry.pull_snapshot(from, local.to_owned());
+        let archive = registry.counting(progress).pull_snapshot(from, local.to_owned());
         let pulled = self.runtime.snapshot_import(local, archive).await;
         self.metrics.snapshot_pull(pulled.is_ok(), self.clock.now().duration_since(began));
+        self.cache.grow();
         pulled.map_err(|source| BringUpError::Snapshot { snapshot: local.to_owned(), source })
     }
 
@@ -193,9 +226,14 @@ impl Host {
         saved.map_err(failed)
     }
 
-    async fn run(&self, spec: &VmSpec, tell: Tell<'_>) -> Result<BroughtUp, BringUpError> {
+    async fn run(
+        &self,
+        spec: &VmSpec,
+        tell: Tell<'_>,
+        progress: &Progress,
+    ) -> Result<BroughtUp, BringUpError> {
         tell(Waiting::PullingImage);
-        let image = self.ensure_image(spec).await?;
+        let image = self.ensure_image(spec, progress).await?;
         let _permit = permit(self.limits.clones.acquire().await)?;
         tell(Waiting::Booting);
         let options = RunOptions {
@@ -211,13 +249,19 @@ impl Host {
         };
         match self.runtime.run(options).await {
             Ok(vm) => Ok(BroughtUp { vm, way: Way::Ran, image: spec.image.clone() }),
-            Err(RuntimeError::NameTaken { .. }) => self.adopt(spec).await,
+            Err(RuntimeError::NameTaken { .. }) if !planted::is(Bug::NeverAdopts) => {
+                self.adopt(spec).await
+            }
             Err(source) => Err(BringUpError::Run { vm: spec.name.clone(), source }),
         }
     }
 
     /// The image on this host, under the name by which it is run. A cloud image of the registry is streamed into the runtime.
-    async fn ensure_image(&self, spec: &VmSpec) -> Result<String, BringUpError> {
+    async fn ensure_image(
+        &self,
+        spec: &VmSpec,
+        progress: &Progress,
+    ) -> Result<String, BringUpError> {
         let _permit = permit(self.limits.pulls.acquire().await)?;
         let image = &spec.image;
         let failed = |source| BringUpError::Image { image: image.clone(), source };
@@ -232,7 +276,7 @@ impl Host {
                 Ok(Some(ArtifactKind::CloudImage)) => {
                     if spec.force_pull || self.runtime.image(image).await.map_err(failed)?.is_none()
                     {
-                        let disk = registry.pull_disk(from);
+                        let disk = registry.counting(progress).pull_disk(from);
                         self.runtime.import_image(image, disk).await.map_err(failed)?;
                     }
                     return Ok(image.clone());
@@ -269,7 +313,9 @@ impl Host {
         };
         match self.runtime.clone_vm(options).await {
             Ok(vm) => Ok(BroughtUp { vm, way: Way::Cloned, image: String::new() }),
-            Err(RuntimeError::NameTaken { .. }) => self.adopt(spec).await,
+            Err(RuntimeError::NameTaken { .. }) if !planted::is(Bug::NeverAdopts) => {
+                self.adopt(spec).await
+            }
             Err(source) => Err(BringUpError::Clone { vm: spec.name.clone(), source }),
         }
     }
@@ -286,14 +332,20 @@ impl Host {
     }
 }
 
-fn check_backend(spec: &VmSpec, snapshot: &SnapshotRecord) -> Result<(), BringUpError> {
-    if snapshot.hypervisor.serves(&spec.backend) {
+/// `only`: the one hypervisor of this node, which takes the place of whichever the pod names.
+fn check_backend(
+    only: Option<&'static str>,
+    spec: &VmSpec,
+    snapshot: &SnapshotRecord,
+) -> Result<(), BringUpError> {
+    let wanted = only.map_or_else(|| spec.backend.clone(), Backend::new);
+    if snapshot.hypervisor.serves(&wanted) {
         return Ok(());
     }
     Err(BringUpError::Backend {
         snapshot: snapshot.name.clone(),
         has: snapshot.hypervisor.to_string(),
-        wanted: spec.backend.to_string(),
+        wanted: wanted.to_string(),
     })
 }
 

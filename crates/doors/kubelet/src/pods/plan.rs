@@ -41,6 +41,8 @@ pub(super) enum Step {
     /// The pod object is deleted because its VM is lost.
     Evict,
     Hibernate,
+    /// The VM goes on although it was to hibernate: what was saved of it is older than it is.
+    DropTag,
     /// The annotations cannot be followed.
     Refuse,
     Settled,
@@ -83,8 +85,20 @@ pub(super) fn plan(wanted: Option<Wanted<'_>>, seen: Option<&Tracked>, now: Time
             debug_assert!(!vm.id.is_empty());
             Step::Settled
         }
-        Some(_) if spec.hibernate => Step::Hibernate,
-        Some(vm) if vm.state.is_running() => Step::Settled,
+        // One that does not run cannot be saved: it is started first.
+        Some(vm) if spec.hibernate && vm.state.is_running() => Step::Hibernate,
+        Some(vm) if vm.state.is_running() && seen.unhealthy.is_none() => {
+            if seen.has_stale_tag {
+                Step::DropTag
+            } else {
+                Step::Settled
+            }
+        }
+        // It runs, so there is no hurry: only one that stops by itself is given up.
+        Some(vm) if vm.state.is_running() => match seen.restarted {
+            Some(at) if now < at + COOLDOWN => Step::WaitUntil(at + COOLDOWN),
+            _ => Step::Restart,
+        },
         Some(_) if seen.restarted.is_some_and(|at| now < at + COOLDOWN) => Step::GiveUp {
             reason: "RestartCooldown",
             message: "restart cooldown not elapsed".to_owned(),
@@ -157,6 +171,10 @@ mod tests {
         assert_eq!(step(&[], Some(&without), deleted), Finalize);
         assert_eq!(step(&hibernate, Some(&running), as_is), Hibernate);
         assert_eq!(step(&hibernate, Some(&without), as_is), Settled, "hibernated");
+        assert_eq!(step(&hibernate, Some(&off()), as_is), Restart, "what is off cannot be saved");
+        let tagged = Tracked { has_stale_tag: true, ..running.clone() };
+        assert_eq!(step(&[], Some(&tagged), as_is), DropTag);
+        assert_eq!(step(&hibernate, Some(&tagged), as_is), Hibernate);
         assert_eq!(
             step(&hibernate, Some(&running), deleted),
             Delete,

@@ -7,7 +7,7 @@ use roost_controller::Key;
 use roost_microvm::{ExecOptions, ExecStreams, VmRecord};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::work::Shop;
+use super::work::PodWork;
 use crate::contract::{LifecycleState, observed_generation};
 
 const PAUSE: Duration = Duration::from_secs(3);
@@ -15,7 +15,7 @@ const WITHIN: Duration = Duration::from_mins(3);
 /// A guest daemon that hangs is left, and asked again.
 const ONCE: Duration = Duration::from_secs(30);
 
-impl Shop {
+impl PodWork {
     pub(super) async fn fix_network(&self, pod: &Pod, key: &Key, vm: &VmRecord, script: String) {
         let deadline = Instant::now() + WITHIN;
         let mut last = String::new();

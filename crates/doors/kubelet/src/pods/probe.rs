@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use roost_microvm::IcmpPinger;
+use roost_microvm::{IcmpPinger, Runtime};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use super::checks::{Check, Checks, Streak, taken};
 use super::host::Host;
 use super::table::{PodTable, Tracked};
 use roost_controller::{Key, Trigger};
@@ -71,43 +72,166 @@ impl Debounced {
     }
 }
 
+/// The guest of a pod, and what is needed to ask how it is.
+pub(crate) struct Guest {
+    pub(crate) host: Arc<Host>,
+    pub(crate) pinger: Arc<dyn Pinger>,
+    pub(crate) table: PodTable,
+    pub(crate) key: Key,
+    /// Its id: another VM of the pod is another guest.
+    pub(crate) vm: String,
+    pub(crate) trigger: Trigger,
+}
+
 /// Probes one VM until it is replaced or gone.
-pub(crate) async fn probe(
-    host: Arc<Host>,
-    pinger: Arc<dyn Pinger>,
-    table: PodTable,
-    key: Key,
-    vm: String,
-    trigger: Trigger,
-) {
-    let is_ready = table.get(&key).is_some_and(|pod| pod.ready);
-    let mut state = Debounced::new(is_ready);
-    loop {
-        let Some(pod) =
-            table.get(&key).filter(|pod| pod.vm.as_ref().is_some_and(|seen| seen.id == vm))
-        else {
-            return;
-        };
-        let began = host.clock.now();
-        let (answered, words, address) = look(&host, pinger.as_ref(), &pod, began).await;
-        host.metrics.probe_took(host.clock.now().duration_since(began));
-        state = state.note(answered);
-        let changed = table.change(&key, |pod| {
-            let is_same_vm = pod.vm.as_ref().is_some_and(|seen| seen.id == vm);
-            if !is_same_vm {
-                return false;
+pub(crate) async fn probe(guest: Guest) {
+    while let Some(pod) = guest.pod() {
+        let mut checks = pod.checks.as_deref().cloned().unwrap_or_default();
+        if pod.spec.is_some_and(|spec| !spec.managed) {
+            // Somebody else's VM is looked at, never started anew.
+            (checks.startup, checks.liveness) = (None, None);
+        }
+        let failed = guest.live(&checks).await;
+        let Some(why) = failed else { return };
+        guest.change(|pod| (pod.ready, pod.unhealthy) = (false, Some(why)));
+        // A VM that was started anew is the same VM and begins anew.
+        while guest.pod().is_some_and(|pod| pod.unhealthy.is_some()) {
+            sleep(LONGEST).await;
+        }
+    }
+}
+
+impl Guest {
+    fn pod(&self) -> Option<Tracked> {
+        self.table.get(&self.key).filter(|pod| self.is_of(pod))
+    }
+
+    fn is_of(&self, pod: &Tracked) -> bool {
+        pod.vm.as_ref().is_some_and(|vm| vm.id == self.vm)
+    }
+
+    /// Changes what is known, and has the pod looked at.
+    fn change(&self, change: impl FnOnce(&mut Tracked)) {
+        let changed = self.table.change(&self.key, |pod| {
+            let is_ours = self.is_of(pod);
+            if is_ours {
+                change(pod);
             }
-            let changed = pod.ready != state.ready || pod.address != address.or(pod.address);
-            pod.ready = state.ready;
-            pod.address = address.or(pod.address);
-            pod.probed = words;
-            changed
+            is_ours
         });
         if changed == Some(true) {
-            trigger.signal(key.clone());
+            self.trigger.signal(self.key.clone());
         }
-        sleep(state.pause).await;
     }
+
+    /// From its boot until it is gone, or until a probe says that it must be started anew.
+    async fn live(&self, checks: &Checks) -> Option<String> {
+        if let Some(startup) = &checks.startup {
+            let began = |result: &Looked| {
+                self.show(false, result.why.clone());
+                (result.streak.is_good || result.has_failed).then_some(result.has_failed)
+            };
+            if let Some(why) = self.ask(startup, false, began).await? {
+                return Some(format!("startup probe failed: {why}"));
+            }
+        }
+        let ready = async {
+            match &checks.readiness {
+                None => self.answering().await,
+                Some(readiness) => {
+                    let show = |result: &Looked| {
+                        self.show(result.streak.is_good, result.why.clone());
+                        None
+                    };
+                    self.ask(readiness, false, show).await;
+                }
+            }
+        };
+        let Some(liveness) = &checks.liveness else {
+            ready.await;
+            return None;
+        };
+        let alive = self.ask(liveness, true, |result| result.has_failed.then_some(true));
+        tokio::select! {
+            () = ready => None,
+            asked = alive => asked.flatten().map(|why| format!("liveness probe failed: {why}")),
+        }
+    }
+
+    /// Asks again and again until `note` says how it ended: whether it failed. The answer is why, if it did; `None` if the guest is gone.
+    async fn ask(
+        &self,
+        check: &Check,
+        is_good: bool,
+        mut note: impl FnMut(&Looked) -> Option<bool>,
+    ) -> Option<Option<String>> {
+        let mut looked =
+            Looked { streak: Streak::new(is_good), why: String::new(), has_failed: false };
+        let mut failures = 0;
+        sleep(check.delay).await;
+        loop {
+            let pod = self.pod()?;
+            let began = self.host.clock.now();
+            let address = pod.address.or_else(|| address_of(&self.host, &pod, began));
+            let result = check.look(self.host.runtime.as_ref(), &self.vm, address).await;
+            self.host.metrics.probe_took(self.host.clock.now().duration_since(began));
+            if address != pod.address {
+                self.change(|pod| pod.address = address);
+            }
+            failures = if result.is_ok() { 0 } else { failures + 1 };
+            looked = Looked {
+                streak: looked.streak.note(result.is_ok(), check),
+                why: result.err().unwrap_or_default(),
+                has_failed: failures >= check.failures,
+            };
+            if let Some(has_failed) = note(&looked) {
+                return Some(has_failed.then_some(looked.why));
+            }
+            sleep(check.period).await;
+        }
+    }
+
+    fn show(&self, is_ready: bool, words: String) {
+        let before = self.pod().map(|pod| (pod.ready, pod.probed));
+        if before.is_some_and(|before| before != (is_ready, words.clone())) {
+            self.change(|pod| (pod.ready, pod.probed) = (is_ready, words));
+        }
+    }
+
+    /// Whether it answers at all: by the port of its annotation, else by ping. Until it is gone.
+    async fn answering(&self) {
+        let mut state = Debounced::new(self.pod().is_some_and(|pod| pod.ready));
+        while let Some(pod) = self.pod() {
+            let began = self.host.clock.now();
+            let (answered, words, address) =
+                look(&self.host, self.pinger.as_ref(), &pod, began).await;
+            self.host.metrics.probe_took(self.host.clock.now().duration_since(began));
+            state = state.note(answered);
+            let changed = self.table.change(&self.key, |pod| {
+                if !self.is_of(pod) {
+                    return false;
+                }
+                let changed = pod.ready != state.ready || pod.address != address.or(pod.address);
+                pod.ready = state.ready;
+                pod.address = address.or(pod.address);
+                pod.probed = words;
+                changed
+            });
+            if changed == Some(true) {
+                self.trigger.signal(self.key.clone());
+            }
+            sleep(state.pause).await;
+        }
+    }
+}
+
+/// The result of one look, and what it makes of those before.
+struct Looked {
+    streak: Streak,
+    /// Empty if it was good.
+    why: String,
+    /// So many in a row were bad that the check has failed.
+    has_failed: bool,
 }
 
 async fn look(
@@ -120,22 +244,33 @@ async fn look(
         return (false, "waiting for dhcp lease".to_owned(), None);
     };
     let port = pod.spec.as_ref().and_then(|spec| spec.probe_port);
-    let answered = match port {
-        Some(port) => {
-            match timeout(WITHIN, TcpStream::connect(SocketAddr::new(address, port))).await {
-                Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(format!("tcp probe {port}: {error}")),
-                Err(_) => Err(format!("tcp probe {port}: no answer within {WITHIN:?}")),
+    let vm = pod.vm.as_ref().map(|vm| vm.id.as_str()).unwrap_or_default();
+    let runtime = host.runtime.as_ref();
+    let asked = async {
+        match (port, runtime.ping(vm)) {
+            (Some(port), _) => dial(runtime, vm, SocketAddr::new(address, port))
+                .await
+                .map_err(|error| format!("tcp probe {port}: {error}")),
+            (None, Some(guest)) => guest.await.map_err(|error| format!("ping failed: {error}")),
+            (None, None) => {
+                pinger.ping(address).await.map_err(|error| format!("ping failed: {error}"))
             }
         }
-        None => pinger.ping(address).await.map_err(|error| format!("ping failed: {error}")),
     };
+    let late = |_| Err(format!("no answer within {WITHIN:?}"));
+    let answered = timeout(WITHIN, asked).await.unwrap_or_else(late);
     match answered {
         Ok(()) => {
             (true, if port.is_some() { "tcp ok" } else { "ping ok" }.to_owned(), Some(address))
         }
         Err(words) => (false, words, Some(address)),
     }
+}
+
+async fn dial(runtime: &dyn Runtime, vm: &str, to: SocketAddr) -> Result<(), String> {
+    runtime.reach(vm, to.port()).await.map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect(to).await.map_err(|error| error.to_string())?;
+    taken(runtime, vm, to.port(), &stream).await
 }
 
 /// The static address of the record, else the lease of its first card.

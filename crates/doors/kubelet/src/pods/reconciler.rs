@@ -13,18 +13,22 @@ use roost_controller::{
     Key, Next, Pass, Reconciler, Remedial, Remedy, WriteError, Writer, remedy_of,
 };
 
+use super::checks::Checks;
+use super::ignored::ignored_fields;
 use super::plan::{Step, Wanted, plan};
 use super::status::status;
 use super::table::Tracked;
-use super::work::Shop;
+use super::work::PodWork;
 use crate::contract::{Intent, VmSpec, key, observed_generation};
 
 /// Pods that are watched but not touched at all.
 #[derive(Debug)]
 pub(crate) struct PodReconciler {
-    pub(crate) shop: Shop,
+    pub(crate) work: PodWork,
     pub(crate) writer: Writer,
     pub(crate) host_ip: String,
+    /// Snapshots of this node's processors run only on processors of the same class.
+    pub(crate) cpu_class: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -56,19 +60,22 @@ impl Reconciler for PodReconciler {
             (Some(pod), Some(spec)) => Some(Wanted { pod, spec: spec.as_ref() }),
             _ => None,
         };
-        let now = self.shop.host.clock.now();
+        let now = self.work.host.clock.now();
         let mut next = Next::AwaitChange;
         // A pod is tracked or forgotten, and then there is one more step at most.
         for _ in 0..3 {
-            let seen = self.shop.table.get(key);
+            let seen = self.work.table.get(key);
             let step = plan(wanted, seen.as_ref(), now);
             tracing::debug!(pod = %key, ?step);
             match step {
                 Step::Track => self.track(key, pod),
-                Step::Forget => self.shop.table.forget(key),
+                Step::Forget => self.work.table.forget(key),
                 Step::Finalize => {
+                    if let Some(Ok(spec)) = &spec {
+                        self.drop_hibernated(spec).await;
+                    }
                     self.finalize(key, pod).await?;
-                    self.shop.table.forget(key);
+                    self.work.table.forget(key);
                     return Ok(Next::AwaitChange);
                 }
                 Step::WaitUntil(at) => {
@@ -100,9 +107,15 @@ impl PodReconciler {
         let tracked = Tracked {
             uid: pod.uid().unwrap_or_default(),
             intent: Intent::read(pod),
+            checks: Checks::of(pod),
             ..Tracked::default()
         };
-        self.shop.table.put(key.clone(), tracked);
+        let ignored = ignored_fields(pod);
+        if !ignored.is_empty() {
+            let text = format!("a microVM does not follow {}", ignored.join(", "));
+            self.work.events.warning(pod.as_ref(), "FieldsIgnored", &text);
+        }
+        self.work.table.put(key.clone(), tracked);
     }
 
     async fn begin(
@@ -116,17 +129,31 @@ impl PodReconciler {
         let Some(seen) = seen else { return Ok(()) };
         let vm = seen.vm.clone();
         match (step, pod, spec, vm) {
+            (Step::BringUp, Some(pod), Some(_), _) if self.other_class(pod).is_some() => {
+                let wanted = self.other_class(pod).unwrap_or_default();
+                let own = self.cpu_class.as_deref().unwrap_or("none");
+                let text = format!(
+                    "create: the pod wants snapshot CPU class {wanted}, this node has {own}"
+                );
+                self.work.failed(pod, key, "CreateBringUpFailed", &text);
+            }
+            // Whoever holds new VMs back has every pod looked at when it is over.
+            (Step::BringUp, Some(_), Some(spec), _)
+                if spec.managed && self.work.steering.held().is_some() => {}
             (Step::BringUp, Some(pod), Some(spec), _) => {
-                self.shop.bring_up(Arc::clone(pod), key, spec.clone());
+                self.work.bring_up(Arc::clone(pod), key, spec.clone());
             }
             (Step::Hibernate, Some(pod), Some(spec), Some(vm)) => {
-                self.shop.hibernate(Arc::clone(pod), key, spec.clone(), vm);
+                self.work.hibernate(Arc::clone(pod), key, spec.clone(), vm);
+            }
+            (Step::DropTag, Some(pod), _, Some(vm)) => {
+                self.work.drop_tag(Arc::clone(pod), key, vm);
             }
             (Step::Restart, Some(pod), _, Some(vm)) => {
-                self.shop.restart(Arc::clone(pod), key, vm);
+                self.work.restart(Arc::clone(pod), key, vm);
             }
             (Step::GiveUp { reason, message }, _, _, Some(vm)) => {
-                self.shop.give_up(key, vm, reason, message);
+                self.work.give_up(key, vm, reason, message);
             }
             (Step::Delete, pod, _, _) => {
                 let is_same =
@@ -136,7 +163,7 @@ impl PodReconciler {
                     .and_then(|pod| pod.metadata.deletion_grace_period_seconds)
                     .and_then(|seconds| u64::try_from(seconds).ok())
                     .unwrap_or_default();
-                self.shop.delete(pod.filter(|_| is_same).cloned(), key, &seen, grace);
+                self.work.delete(pod.filter(|_| is_same).cloned(), key, &seen, grace);
             }
             (Step::Evict, Some(pod), _, _) => self.evict(key, pod).await,
             (Step::Refuse, Some(pod), _, _) => self.refuse(key, pod),
@@ -145,20 +172,26 @@ impl PodReconciler {
         Ok(())
     }
 
+    /// The class that a pod asks for, if it is not this node's.
+    fn other_class(&self, pod: &Pod) -> Option<String> {
+        let wanted = pod.spec.as_ref()?.node_selector.as_ref()?.get(key::CPU_CLASS)?;
+        (self.cpu_class.as_ref() != Some(wanted)).then(|| wanted.clone())
+    }
+
     /// The annotations cannot be followed: said once, until somebody changes them.
     fn refuse(&self, key: &Key, pod: &Arc<Pod>) {
         let Err(error) = VmSpec::of(pod) else { return };
         let text = format!("create: {error}");
         let is_known = self
-            .shop
+            .work
             .table
             .get(key)
             .and_then(|seen| seen.failure)
             .is_some_and(|it| it.message == text);
         if !is_known {
-            self.shop.host.metrics.lifecycle("create", "missing_vmname");
+            self.work.host.metrics.lifecycle("create", "missing_vmname");
         }
-        self.shop.failed(pod, key, "CreateBringUpFailed", &text);
+        self.work.failed(pod, key, "CreateBringUpFailed", &text);
     }
 
     async fn evict(&self, key: &Key, pod: &Pod) {
@@ -170,17 +203,25 @@ impl PodReconciler {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => {}
             Err(error) => {
-                self.shop.host.metrics.evict_failures.inc();
+                self.work.host.metrics.evict_failures.inc();
                 let text = format!("the pod of a lost VM could not be deleted: {error}");
-                self.shop.failed(pod, key, "PodEvictFailed", &text);
+                self.work.failed(pod, key, "PodEvictFailed", &text);
                 return;
             }
         }
-        self.shop.table.change(key, |seen| {
+        self.work.table.change(key, |seen| {
             if let Some(ending) = &mut seen.ending {
                 ending.told = true;
             }
         });
+    }
+
+    /// A hibernated VM that only this host holds goes with its pod. In a registry it stays: whoever moves pods from host to host needs it.
+    async fn drop_hibernated(&self, spec: &VmSpec) {
+        let host = &self.work.host;
+        if host.registry.is_none() && spec.managed && spec.hibernate && !spec.keep_snapshot {
+            host.drop_hibernated(&spec.name).await;
+        }
     }
 
     /// The VM is gone; now the object may go too. Another pod of the name is not touched.
@@ -200,8 +241,8 @@ impl PodReconciler {
     }
 
     fn count(&self) {
-        let vms = self.shop.table.all().iter().filter(|(_, pod)| pod.vm.is_some()).count();
-        self.shop.host.metrics.vms.set(i64::try_from(vms).unwrap_or(i64::MAX));
+        let vms = self.work.table.vms();
+        self.work.host.metrics.vms.set(i64::try_from(vms).unwrap_or(i64::MAX));
     }
 
     /// Writes annotations and status, each only if it differs.
@@ -226,7 +267,11 @@ impl PodReconciler {
         let is_managed = spec.is_some_and(|spec| spec.as_ref().is_ok_and(|spec| spec.managed));
         annotate(draft.annotations_mut(), &seen, is_managed);
         let hibernate = spec.is_some_and(|spec| spec.as_ref().is_ok_and(|spec| spec.hibernate));
-        draft.status = Some(status(pod, &seen, hibernate, &self.host_ip, now));
+        let mut shown = status(pod, &seen, hibernate, &self.host_ip, now);
+        if let (None, None, Some(held)) = (&seen.vm, seen.activity, self.work.steering.held()) {
+            shown.message = shown.message.or(Some(held));
+        }
+        draft.status = Some(shown);
         draft.own_conditions(&["Ready", "ContainersReady", "Initialized", "PodScheduled"]);
         let written = self.writer.save(&mut draft).await;
         written.map(drop).map_err(|source| PodError::Write { pod: pass.key().clone(), source })
@@ -235,7 +280,7 @@ impl PodReconciler {
     /// A new generation of the operator is answered with the state that holds, or it waits for ever.
     fn republished(&self, key: &Key, pod: &Pod) -> Option<Tracked> {
         let generation = observed_generation(pod);
-        self.shop.table.change(key, |seen| {
+        self.work.table.change(key, |seen| {
             if let Some(intent) = seen.intent.clone()
                 && seen.activity.is_none()
                 && seen.failure.is_none()
@@ -263,7 +308,7 @@ fn annotate(annotations: &mut BTreeMap<String, String>, seen: &Tracked, is_manag
         }
     };
     if is_managed {
-        let vm = seen.vm.as_ref();
+        let vm = seen.vm.as_ref().filter(|_| !seen.is_leaving);
         put(key::VM_ID, vm.map(|vm| vm.id.clone()));
         put(key::VM_IP, vm.and(seen.address).map(|address| address.to_string()));
         put(key::POST_CLONE_HINT, seen.hint.as_ref().map(|script| STANDARD.encode(script)));

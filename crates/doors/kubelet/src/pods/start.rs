@@ -8,11 +8,14 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use roost_controller::Key;
 use roost_microvm::{RuntimeError, VmRecord};
+use roost_views::Verdict;
+use tokio::time::Instant;
 
-use super::host::Host;
+use super::checks::Checks;
+use super::host::{Host, Stranger};
 use super::probe::address_of;
 use super::table::{PodTable, Tracked};
-use crate::contract::{Intent, VmSpec, key};
+use crate::contract::{Intent, LifecycleState, VmSpec, key};
 
 /// What becomes of VMs that no pod wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +41,6 @@ pub(crate) async fn take_stock(
     host: &Arc<Host>,
     client: &Client,
     node: &str,
-    policy: OrphanPolicy,
 ) -> Result<PodTable, StartupError> {
     let api: Api<Pod> = Api::all(client.clone());
     let mine = ListParams::default().fields(&format!("spec.nodeName={node}"));
@@ -57,11 +59,21 @@ pub(crate) async fn take_stock(
             if how == How::Name {
                 host.metrics.adopted_by_name.inc();
             }
-            table.put(Key::of(pod), tracked);
+            let key = Key::of(pod);
+            if let Some(vm) = &tracked.vm {
+                let reason = format!("VM {} was there at the start", vm.name());
+                host.journal.pod(Verdict::Adopted, &key.to_string(), Some(vm.name()), &reason);
+            }
+            table.put(key, tracked);
         }
     }
     for vm in vms {
-        orphan(host, &vm, policy).await;
+        if orphan(host, &vm).await {
+            let stranger = Stranger { since: Instant::now(), told: true };
+            let mut strangers =
+                host.strangers.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            strangers.insert(vm.id, stranger);
+        }
     }
     Ok(table)
 }
@@ -95,18 +107,28 @@ fn adopt(host: &Host, pod: &Pod, vms: &[VmRecord], now: Timestamp) -> Option<(Tr
         restarts: containers.first().map_or(0, |container| container.restart_count),
         intent: Intent::read(pod),
         post_clone: None,
+        checks: Checks::of(pod),
         spec: Some(spec),
         ..Tracked::default()
     };
+    // A hibernation that was given up while nobody listened may have left its tag.
+    let was_leaving = tracked.intent.as_ref().is_some_and(|intent| {
+        matches!(intent.state, LifecycleState::Hibernating | LifecycleState::Failed)
+    });
+    let is_awake = tracked.spec.as_ref().is_some_and(|spec| spec.managed && !spec.hibernate);
+    tracked.has_stale_tag = was_leaving && is_awake && tracked.vm.is_some();
     tracked.address = address_of(host, &tracked, now);
     Some((tracked, how))
 }
 
-async fn orphan(host: &Host, vm: &VmRecord, policy: OrphanPolicy) {
-    match policy {
+/// Whether it is dealt with.
+pub(super) async fn orphan(host: &Host, vm: &VmRecord) -> bool {
+    match host.orphans {
         OrphanPolicy::Keep => {}
         OrphanPolicy::Alert => {
             host.metrics.orphans.inc();
+            let reason = "no pod of this node wants it; VK_ORPHAN_POLICY=alert keeps it";
+            host.journal.vm(Verdict::Kept, vm.name(), reason);
             tracing::warn!(
                 vm = vm.name(),
                 id = vm.id,
@@ -115,12 +137,19 @@ async fn orphan(host: &Host, vm: &VmRecord, policy: OrphanPolicy) {
             );
         }
         OrphanPolicy::Destroy => match host.remove(vm).await {
-            Ok(()) => tracing::info!(
-                vm = vm.name(),
-                "removed VM {}, which no pod of this node wants",
-                vm.name()
-            ),
-            Err(error) => tracing::warn!(vm = vm.name(), "{}", roost_supervise::Chain(&error)),
+            Ok(()) => {
+                tracing::info!(
+                    vm = vm.name(),
+                    "removed VM {}, which no pod of this node wants",
+                    vm.name()
+                );
+                host.journal.vm(Verdict::Deleted, vm.name(), "no pod of this node wanted it");
+            }
+            Err(error) => {
+                tracing::warn!(vm = vm.name(), "{}", roost_supervise::Chain(&error));
+                return false;
+            }
         },
     }
+    true
 }

@@ -7,6 +7,8 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use roost_microvm::Progress;
+
 use super::table::{Activity, Tracked, Waiting};
 
 /// The status of a pod. `hibernate`: its annotations ask for it.
@@ -113,11 +115,14 @@ fn container(
         (None, Some(earlier)) => earlier,
         (None, None) => Time(seen.started.unwrap_or(now)),
     };
+    // In tenths: each of them is a write.
+    let tenths = seen.transfer.as_ref().and_then(Progress::tenths);
+    let progress = tenths.map(|tenths| format!("{} % are here", tenths * 10));
     let state = match stage {
         Stage::Waiting { reason } => ContainerState {
             waiting: Some(ContainerStateWaiting {
                 reason: Some((*reason).to_owned()),
-                message: seen.failure.as_ref().map(|failure| failure.message.clone()),
+                message: seen.failure.as_ref().map(|failure| failure.message.clone()).or(progress),
             }),
             ..ContainerState::default()
         },

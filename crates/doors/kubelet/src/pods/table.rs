@@ -1,14 +1,16 @@
 //! What the kubelet knows of its pods. The pods and the runtime hold the truth; this is rebuilt at every start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_controller::Key;
-use roost_microvm::VmRecord;
+use roost_microvm::{Progress, VmRecord};
 
+use super::checks::Checks;
+use super::history::History;
 use crate::contract::{Intent, VmSpec};
 
 /// Between attempts at what failed: from the first to the longest, doubled.
@@ -35,6 +37,10 @@ pub(crate) struct Tracked {
     pub(crate) failure: Option<Failure>,
     pub(crate) ready: bool,
     pub(crate) probed: String,
+    /// The probes that the pod itself asks for.
+    pub(crate) checks: Option<Arc<Checks>>,
+    /// Why the VM is to be started anew although it runs.
+    pub(crate) unhealthy: Option<String>,
     pub(crate) restarts: i32,
     pub(crate) restarted: Option<Timestamp>,
     pub(crate) ending: Option<Ending>,
@@ -42,6 +48,26 @@ pub(crate) struct Tracked {
     /// Base64 is made when it is written.
     pub(crate) hint: Option<String>,
     pub(crate) post_clone: Option<&'static str>,
+    /// It hibernates and is about to go, so that nobody may take it for awake.
+    pub(crate) is_leaving: bool,
+    /// What was saved of it lies in the registry although it runs.
+    pub(crate) has_stale_tag: bool,
+    /// What is being fetched or sent for it.
+    pub(crate) transfer: Option<Progress>,
+    pub(crate) history: History,
+}
+
+impl Tracked {
+    pub(crate) fn enter(&mut self, activity: Activity, now: Timestamp) {
+        self.activity = Some(activity);
+        self.history.enter(activity, now);
+    }
+
+    /// The step is over, well or not.
+    fn leave(&mut self, now: Timestamp) {
+        (self.activity, self.transfer) = (None, None);
+        self.history.leave(now, self.failure.is_none());
+    }
 }
 
 /// What is being done, from its start to its end.
@@ -53,6 +79,8 @@ pub(crate) enum Activity {
     Waking(Waiting),
     Deleting,
     Evicting,
+    /// What was saved for a hibernation that did not come about is removed.
+    DroppingTag,
 }
 
 /// Why a container waits, as its status says it.
@@ -134,6 +162,24 @@ impl PodTable {
     /// Changes a pod that is known; nothing if it is not.
     pub(crate) fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Tracked) -> T) -> Option<T> {
         self.lock().get_mut(key).map(change)
+    }
+
+    /// A step is over.
+    pub(crate) fn leave(&self, key: &Key, now: Timestamp) {
+        self.change(key, |pod| pod.leave(now));
+    }
+
+    /// The ids of all VMs, and the names that pods have or will have for theirs.
+    pub(crate) fn claims(&self) -> BTreeSet<String> {
+        let pods = self.lock();
+        let ids = pods.values().filter_map(|pod| Some(pod.vm.as_ref()?.id.clone()));
+        let names = pods.values().filter_map(|pod| Some(pod.spec.as_ref()?.name.clone()));
+        ids.chain(names).collect()
+    }
+
+    /// How many pods have a VM.
+    pub(crate) fn vms(&self) -> usize {
+        self.lock().values().filter(|pod| pod.vm.is_some()).count()
     }
 
     /// By the id or name of its VM.

@@ -122,3 +122,26 @@ async fn a_pod_of_the_same_name_does_not_inherit_the_vm() {
     assert_ne!(first, second);
     assert_eq!(lab.vm_names().len(), 1);
 }
+
+/// A command that made a VM ended after the kubelet that called it, and its pod is gone.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_appears_later_without_a_pod_is_found_while_the_kubelet_runs() {
+    for (policy, is_left) in [("destroy", false), ("alert", true)] {
+        let lab = Lab::new();
+        let node = lab.start_with(&[("VK_ORPHAN_POLICY", policy)]).await.unwrap();
+        lab.run_pod("a").await;
+        lab.ready("a").await;
+        let options = roost_microvm::RunOptions {
+            name: "vk-default-late".into(),
+            image: "img".into(),
+            ..roost_microvm::RunOptions::default()
+        };
+        lab.host.with_host(|host| host.run(&options, lab.now())).unwrap();
+        tokio::time::sleep(secs(200)).await;
+        assert_eq!(lab.vm_names().len(), 2, "it is seen for a while before anything is done");
+        tokio::time::sleep(secs(400)).await;
+        assert_eq!(lab.vm_names().contains(&"vk-default-late".to_owned()), is_left, "{policy}");
+        assert!(lab.vm_names().contains(&"vk-default-a".to_owned()));
+        node.stop().await;
+    }
+}

@@ -1,6 +1,7 @@
 use kube::ResourceExt;
 use roost_cocoon_sim::{EpochRegistry, Fault, RegistryEffect, RegistryFault};
 use roost_kubelet::key;
+use roost_kubelet::planted::{Bug, plant};
 
 use crate::lab::{Lab, phase};
 
@@ -77,4 +78,155 @@ async fn what_cannot_be_saved_is_not_deleted() {
     assert_eq!(registry.tags(), ["vk-default-a:latest"], "saved before it went");
     let saves = lab.host.journal().iter().filter(|call| call.starts_with("snapshot save")).count();
     assert_eq!(saves, 3);
+}
+
+/// The command that removes the VM is killed after it has done its work. The tag is all that is left of the VM then, and it was taken back.
+#[tokio::test(start_paused = true)]
+async fn a_removal_whose_answer_is_lost_keeps_what_was_saved() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
+    lab.host.add_fault(Fault::of("vm rm").fails("signal: killed").after_the_fact());
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    hibernated(&lab, "a").await;
+    assert_eq!(registry.tags(), ["vk-default-a:hibernate"]);
+    lab.annotate("a", key::HIBERNATE, None).await;
+    lab.ready("a").await;
+    lab.host.with_host(|host| assert_eq!(host.memory("vk-default-a"), Some("count=7")));
+}
+
+/// The operator takes a pod with the id of a VM for awake and deletes its tag, so a VM that is wanted awake again must not go.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_is_wanted_awake_while_it_is_saved_stays_and_its_tag_goes() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    let id = lab.pod("a").await.unwrap().annotations()[key::VM_ID].clone();
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("it is being pushed", async |lab: &Lab| {
+        lab.host.journal().iter().any(|call| call.starts_with("snapshot export"))
+    })
+    .await;
+    lab.annotate("a", key::HIBERNATE, None).await;
+    lab.until("the tag is gone again", async |lab: &Lab| {
+        let pod = lab.pod("a").await.unwrap();
+        registry.tags().is_empty()
+            && pod.annotations().get(key::LIFECYCLE_STATE).is_some_and(|state| state == "ready")
+    })
+    .await;
+    lab.ready("a").await;
+    assert_eq!(lab.pod("a").await.unwrap().annotations()[key::VM_ID], id, "the same VM");
+    let calls = lab.host.journal();
+    assert!(!calls.iter().any(|call| call.starts_with("vm rm")), "{calls:?}");
+}
+
+/// The VM crashed just before it was to hibernate, and a VM that is off cannot be saved.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_is_off_is_started_before_it_is_saved() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    lab.host.crash("vk-default-a", false);
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    // A failure is told until the operator asks anew, so the pod says nothing better.
+    lab.until("it sleeps at last", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    assert_eq!(registry.tags(), ["vk-default-a:hibernate"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_windows_guest_loses_its_cards_to_sleep_and_has_them_back_if_it_stays_awake() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.host.with_host(|host| host.put_image("win", "cloudimg", jiff::Timestamp::UNIX_EPOCH));
+    lab.apply("a", &[(key::MODE, "run"), (key::IMAGE, "win"), (key::OS, "windows")]).await;
+    lab.ready("a").await;
+    lab.host.add_fault(Fault::of("snapshot save").fails("no space left on device"));
+    let cards = |lab: &Lab| {
+        lab.host.with_host(|host| host.inspect("vk-default-a").map(|vm| vm.network_configs.len()))
+    };
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("saving has failed", async |lab: &Lab| {
+        let pod = lab.pod("a").await.unwrap();
+        pod.annotations().get(key::LIFECYCLE_MESSAGE).is_some_and(|it| it.contains("no space"))
+    })
+    .await;
+    assert_eq!(cards(&lab).unwrap(), 1, "it works on while it waits for the next attempt");
+    // A failure is told until the operator asks anew, so the pod says nothing better.
+    lab.until("it sleeps at last", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    let calls = lab.host.journal();
+    let at = |verb: &str| calls.iter().rposition(|call| call.starts_with(verb)).unwrap();
+    assert!(at("vm net") < at("snapshot save"), "{calls:?}");
+    lab.annotate("a", key::HIBERNATE, None).await;
+    lab.ready("a").await;
+    assert_eq!(cards(&lab).unwrap(), 1);
+}
+
+/// The host is small: the base of the second pod does not fit beside that of the first, once nobody clones from it.
+#[tokio::test(start_paused = true)]
+async fn pulled_snapshots_go_when_they_take_too_much_and_what_others_saved_stays() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let node = lab.start_with(&[("VK_SNAPSHOT_CACHE", "1")]).await.unwrap();
+    lab.apply("a", &[(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")])
+        .await;
+    lab.ready("a").await;
+    lab.host.with_host(|host| host.save_snapshot("mine", "vk-default-a", lab.now())).unwrap();
+    lab.delete("a").await;
+    lab.until("a is saved", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    lab.apply("b", &[(key::IMAGE, "vk-default-a:latest")]).await;
+    lab.ready("b").await;
+    let kept = |lab: &Lab| -> Vec<String> {
+        lab.host.with_host(|host| host.snapshots().map(|it| it.name.clone()).collect())
+    };
+    lab.until("the base is gone", async |lab: &Lab| kept(lab) == ["mine"]).await;
+    lab.ready("b").await;
+    node.stop().await;
+}
+
+/// The same accidents with the mistakes that they are about.
+#[tokio::test(start_paused = true)]
+async fn what_is_planted_is_seen_in_a_hibernation() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    for name in ["a", "b"] {
+        lab.run_pod(name).await;
+        lab.ready(name).await;
+    }
+    plant(Some(Bug::TakesTagsBackBlindly));
+    lab.host.add_fault(Fault::of("vm rm").fails("signal: killed").after_the_fact());
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("the VM is gone and its tag too", async |lab: &Lab| {
+        lab.vm_names() == ["vk-default-b"] && registry.tags().is_empty()
+    })
+    .await;
+    plant(Some(Bug::RemovesTheAwake));
+    let before = lab.host.journal().len();
+    lab.annotate("b", key::HIBERNATE, Some("true")).await;
+    lab.until("it is being pushed", async |lab: &Lab| {
+        lab.host.journal()[before..].iter().any(|call| call.starts_with("snapshot export"))
+    })
+    .await;
+    lab.annotate("b", key::HIBERNATE, None).await;
+    lab.until("it is removed although it is wanted", async |lab: &Lab| {
+        lab.host.journal()[before..].iter().any(|call| call.starts_with("vm rm"))
+    })
+    .await;
+    plant(Some(Bug::NeverAdopts));
+    lab.host.add_fault(Fault::of("vm run").fails("signal: killed").after_the_fact());
+    lab.run_pod("c").await;
+    lab.until("its own VM is in its way", async |lab: &Lab| {
+        let status = lab.pod("c").await.unwrap().status;
+        status.and_then(|status| status.message).is_some_and(|it| it.contains("exists already"))
+    })
+    .await;
+    plant(None);
 }

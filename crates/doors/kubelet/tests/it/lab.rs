@@ -11,7 +11,9 @@ use prometheus_client::registry::Registry as MetricRegistry;
 use roost_clock::{Random, SimClock};
 use roost_cocoon_sim::{EpochRegistry, SimRuntime, Timings};
 use roost_kube_sim::{KubeSim, Options};
-use roost_kubelet::{Kubelet, KubeletParts, NoPinger, Settings, StartError, key};
+use roost_kubelet::{
+    Kubelet, KubeletCore, KubeletDoor, KubeletParts, NoPinger, Settings, StartError, key,
+};
 use roost_microvm::{Registry, RegistrySettings};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -32,6 +34,8 @@ pub(crate) struct Lab {
 }
 
 pub(crate) struct Running {
+    pub(crate) door: KubeletDoor,
+    pub(crate) core: KubeletCore,
     shutdown: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -44,6 +48,16 @@ impl Lab {
         Self { sim, host, clock, leases: leases(), registry: None }
     }
 
+    /// On real time: the host takes none.
+    pub(crate) fn quick() -> Self {
+        let none = Duration::ZERO;
+        let timings =
+            Timings { quick: none, pull: none, run: none, clone: none, save: none, remove: none };
+        let lab = Self::new();
+        let host = SimRuntime::new(lab.clock.clone(), timings);
+        Self { host, ..lab }
+    }
+
     /// With a registry over HTTP, so on real time: the host takes none.
     pub(crate) async fn with_registry(stand_in: &EpochRegistry) -> Self {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -53,13 +67,20 @@ impl Lab {
         let tls = roost_tls::TlsTrust::default().client_config().unwrap();
         let http =
             reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls).build().unwrap();
-        let none = Duration::ZERO;
-        let timings =
-            Timings { quick: none, pull: none, run: none, clone: none, save: none, remove: none };
-        let lab = Self::new();
-        let host = SimRuntime::new(lab.clock.clone(), timings);
         let registry = Registry::new(RegistrySettings { url, token: None, http });
-        Self { host, registry: Some(registry), ..lab }
+        Self { registry: Some(registry), ..Self::quick() }
+    }
+
+    /// With a registry in process, on simulated time.
+    pub(crate) fn with_epoch(stand_in: &EpochRegistry) -> Self {
+        static HTTP: std::sync::LazyLock<reqwest::Client> = std::sync::LazyLock::new(|| {
+            let tls = roost_tls::TlsTrust::default().client_config().unwrap();
+            reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls).build().unwrap()
+        });
+        let url = "http://epoch.test".to_owned();
+        let settings = RegistrySettings { url, token: None, http: HTTP.clone() };
+        let registry = Registry::through(settings, Arc::new(stand_in.clone()));
+        Self { registry: Some(registry), ..Self::new() }
     }
 
     pub(crate) async fn start(&self) -> Result<Running, StartError> {
@@ -88,11 +109,16 @@ impl Lab {
             random: Random::from_seed(1),
         };
         let kubelet = Kubelet::start(parts, &mut MetricRegistry::default()).await?;
+        let (door, core) = (kubelet.door(), kubelet.core());
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(kubelet.run(async {
             let _ = ended.await;
         }));
-        Ok(Running { shutdown: Some(shutdown), task })
+        Ok(Running { door, core, shutdown: Some(shutdown), task })
+    }
+
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        roost_clock::Clock::now(self.clock.as_ref())
     }
 
     pub(crate) fn pods(&self) -> Api<Pod> {
@@ -188,8 +214,15 @@ fn leases() -> Leases {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir()
         .join(format!("roost-kubelet-leases-{}-{number}.json", std::process::id()));
-    let row = |n: u32| json!({"mac": format!("02:00:00:00:{n:02x}:00"), "ip": format!("10.0.0.{n}"), "expiry": "2099-01-01T00:00:00Z"});
-    std::fs::write(&path, json!((1..100).map(row).collect::<Vec<_>>()).to_string()).unwrap();
+    let row = |n: u32| {
+        let (high, low) = (n / 256, n % 256);
+        json!({
+            "mac": format!("02:00:00:{high:02x}:{low:02x}:00"),
+            "ip": format!("10.0.{high}.{low}"),
+            "expiry": "2099-01-01T00:00:00Z",
+        })
+    };
+    std::fs::write(&path, json!((1..600).map(row).collect::<Vec<_>>()).to_string()).unwrap();
     Leases(path)
 }
 

@@ -2,7 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 mod accidents;
+mod campaign;
+mod checker;
+mod create;
+mod front_door;
 mod hibernate;
 mod lab;
 mod lifecycle;
 mod node;
+mod probes;

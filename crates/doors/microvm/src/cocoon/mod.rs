@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use self::child::Caller;
 use crate::error::RuntimeError;
+use crate::folder_size::folder_size;
 use crate::record::{Backend, ImageRecord, SnapshotRecord, VmRecord};
 use crate::runtime::{
     Answer, Capabilities, CloneOptions, ExecOptions, ExecStreams, Input, LogOptions, Output,
@@ -36,6 +37,8 @@ pub struct CocoonSettings {
     pub wrapper: Vec<String>,
     /// Its run folder: consoles and disks of VMs are below it.
     pub run_dir: PathBuf,
+    /// Snapshots are below it.
+    pub root_dir: PathBuf,
 }
 
 impl CocoonSettings {
@@ -43,7 +46,8 @@ impl CocoonSettings {
     pub fn new(binary: impl Into<PathBuf>, root_dir: impl Into<PathBuf>) -> Self {
         let wrapper =
             if rustix::process::geteuid().is_root() { Vec::new() } else { vec!["sudo".to_owned()] };
-        Self { binary: binary.into(), wrapper, run_dir: root_dir.into().join("run") }
+        let root_dir = root_dir.into();
+        Self { binary: binary.into(), wrapper, run_dir: root_dir.join("run"), root_dir }
     }
 }
 
@@ -52,6 +56,7 @@ impl CocoonSettings {
 pub struct CocoonCli {
     caller: Caller,
     run_dir: PathBuf,
+    root_dir: PathBuf,
     /// Whether this release's `vm exec` forwards standard input only with `-i`.
     wants_interactive: OnceCell<bool>,
 }
@@ -63,6 +68,7 @@ impl CocoonCli {
         Self {
             caller: Caller { program },
             run_dir: settings.run_dir,
+            root_dir: settings.root_dir,
             wants_interactive: OnceCell::new(),
         }
     }
@@ -144,6 +150,8 @@ impl Runtime for CocoonCli {
             exec: true,
             exec_tty: false,
             follow_logs: true,
+            only: None,
+            forwards_ports: false,
         }
     }
 
@@ -285,6 +293,11 @@ impl Runtime for CocoonCli {
 
     fn logs<'a>(&'a self, vm: &'a str, options: LogOptions, to: Output) -> Answer<'a, ()> {
         self.caller.stream(argv::logs(vm, options), vm, to).boxed()
+    }
+
+    fn snapshot_size(&self, snapshot: &SnapshotRecord) -> u64 {
+        let folder = self.root_dir.join("snapshot/localfile").join(&snapshot.id);
+        folder_size(&folder).unwrap_or(snapshot.memory)
     }
 
     fn console(&self, vm: &VmRecord) -> PathBuf {

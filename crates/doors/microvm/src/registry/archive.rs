@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::manifest::{FileDetail, ManifestError, SnapshotConfig};
 use super::tar::Entry;
 
-pub(super) const ENVELOPE: &str = "snapshot.json";
+pub(crate) const ENVELOPE: &str = "snapshot.json";
 const SPARSE_MAP: &str = "COCOON.sparse.map";
 const SPARSE_SIZE: &str = "COCOON.sparse.size";
 /// Mode of files whose own is not known.
@@ -16,10 +16,10 @@ const MODE: u32 = 0o640;
 
 /// The first file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Envelope {
+pub(crate) struct Envelope {
     /// The snapshot's record: all of its fields, also those that this version does not know.
-    pub(super) config: BTreeMap<String, Value>,
-    pub(super) version: u32,
+    pub(crate) config: BTreeMap<String, Value>,
+    pub(crate) version: u32,
 }
 
 /// Fields that the configuration blob spells differently from the record.
@@ -82,11 +82,17 @@ impl Envelope {
         Ok(envelope)
     }
 
+    #[must_use]
+    pub(super) fn described(mut self, words: &str) -> Self {
+        self.config.insert("description".to_owned(), Value::from(words));
+        self
+    }
+
     fn named(name: &str) -> Self {
         Self { config: [("name".to_owned(), Value::from(name))].into(), version: 1 }
     }
 
-    pub(super) fn to_text(&self) -> Result<Vec<u8>, serde_json::Error> {
+    pub(crate) fn to_text(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         Ok(text)

@@ -1,8 +1,12 @@
 //! Calls to the registry, each with a deadline and repeated where that is safe.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RANGE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
@@ -10,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::blob::{BlobSource, Digest};
 use super::manifest::{DOCKER_LIST, DOCKER_MANIFEST, Manifest, OCI_INDEX, OCI_MANIFEST};
+use super::progress::Progress;
 
 /// Until an answer begins. Contents may take longer than that.
 const ANSWER: Duration = Duration::from_mins(1);
@@ -27,12 +32,26 @@ pub struct RegistrySettings {
     pub http: reqwest::Client,
 }
 
+/// How requests reach a registry: over the network, or a stand-in in the same process.
+pub trait RegistryTransport: Send + Sync + fmt::Debug {
+    fn send(&self, request: reqwest::Request) -> BoxFuture<'_, Result<Response, reqwest::Error>>;
+}
+
+impl RegistryTransport for reqwest::Client {
+    fn send(&self, request: reqwest::Request) -> BoxFuture<'_, Result<Response, reqwest::Error>> {
+        self.execute(request).boxed()
+    }
+}
+
 /// A client of one registry.
 #[derive(Debug, Clone)]
 pub struct Registry {
     base: String,
     token: Option<SecretString>,
     http: reqwest::Client,
+    transport: Arc<dyn RegistryTransport>,
+    /// Where bytes of snapshots and images are counted.
+    pub(super) progress: Progress,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +90,21 @@ impl RegistryError {
 
 impl Registry {
     pub fn new(settings: RegistrySettings) -> Self {
+        let transport = Arc::new(settings.http.clone());
+        Self::through(settings, transport)
+    }
+
+    /// One that is reached in another way than by its settings' client.
+    pub fn through(settings: RegistrySettings, transport: Arc<dyn RegistryTransport>) -> Self {
         let base = settings.url.trim_end_matches('/').to_owned();
-        Self { base, token: settings.token, http: settings.http }
+        let progress = Progress::default();
+        Self { base, token: settings.token, http: settings.http, transport, progress }
+    }
+
+    /// The same registry, whose transfers are counted in `progress`.
+    #[must_use]
+    pub fn counting(&self, progress: &Progress) -> Self {
+        Self { progress: progress.clone(), ..self.clone() }
     }
 
     /// The manifest of a tag or digest; `None` if there is none.
@@ -121,6 +153,27 @@ impl Registry {
     /// A tag that is gone already is success.
     pub async fn delete_manifest(&self, repository: &str, tag: &str) -> Result<(), RegistryError> {
         let url = self.url(repository, "manifests", tag);
+        match repeat(|| self.call(Method::DELETE, &url, |request| request)).await {
+            Ok(_) | Err(RegistryError::NotFound { .. }) => Ok(()),
+            // Docker's registry deletes by digest only, and says so in one of these ways.
+            Err(RegistryError::Status {
+                status: StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED,
+                ..
+            }) => self.delete_by_digest(repository, tag).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_by_digest(&self, repository: &str, tag: &str) -> Result<(), RegistryError> {
+        let url = self.url(repository, "manifests", tag);
+        let accept = [OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_LIST].join(", ");
+        let ask = || self.call(Method::GET, &url, |request| request.header(ACCEPT, &accept));
+        let response = match repeat(ask).await {
+            Err(RegistryError::NotFound { .. }) => return Ok(()),
+            other => other?,
+        };
+        let digest = Digest::of(&document(&url, response).await?);
+        let url = self.url(repository, "manifests", digest.as_str());
         match repeat(|| self.call(Method::DELETE, &url, |request| request)).await {
             Ok(_) | Err(RegistryError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
@@ -213,7 +266,8 @@ impl Registry {
             request = request.bearer_auth(token.expose_secret());
         }
         let url = without_query(url);
-        let response = match timeout(ANSWER, request.send()).await {
+        let sent = async { self.transport.send(request.build()?).await };
+        let response = match timeout(ANSWER, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(source)) => {
                 return Err(RegistryError::Http { method, url, source: source.without_url() });

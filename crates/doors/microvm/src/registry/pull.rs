@@ -21,6 +21,8 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// Times that one blob may break without a byte of progress.
 const BREAKS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
+/// What the description of a snapshot begins with that was pulled, so that it can be pulled again.
+const PULLED: &str = "pulled from";
 
 impl Registry {
     /// The snapshot as an archive for `snapshot import`. The stream fails where something is missing, cut or wrong, so an importer that
@@ -101,9 +103,13 @@ impl Registry {
             source,
         };
         let config: SnapshotConfig = serde_json::from_slice(&text).map_err(unreadable)?;
-        let envelope =
-            Envelope::from_config(&config, name).and_then(|e| e.to_text()).map_err(unreadable)?;
+        let described = format!("{PULLED} {}:{}", from.repository, from.tag);
+        let envelope = Envelope::from_config(&config, name)
+            .map(|envelope| envelope.described(&described))
+            .and_then(|envelope| envelope.to_text())
+            .map_err(unreadable)?;
         send_file(ENVELOPE, envelope.into(), to).await?;
+        self.progress.expect(manifest.layers.iter().map(|layer| layer.size).sum());
         for layer in &manifest.layers {
             let file = layer.title().unwrap_or_default();
             let entry =
@@ -118,6 +124,7 @@ impl Registry {
     async fn send_disk(&self, from: &Reference, to: &Sender) -> Result<(), TransferError> {
         let manifest = self.found(from).await?;
         let layers = manifest.disk_layers().map_err(|source| unusable(from, source))?;
+        self.progress.expect(layers.iter().map(|layer| layer.size).sum());
         for layer in layers {
             let file = layer.title().unwrap_or("disk");
             self.send_blob(&from.repository, file, layer, to).await?;
@@ -202,6 +209,7 @@ impl Registry {
                 });
             }
             hash.update(&piece);
+            self.progress.add(piece.len() as u64);
             to.send(piece).await?;
         }
     }

@@ -118,6 +118,7 @@ impl Registry {
             let (from, length) = (hash.size, piece.len() as u64);
             hash.update(&piece);
             upload = upload.append(piece, from, length).await?;
+            self.progress.add(length);
         }
         let digest = hash.finish();
         upload.finish(&digest).await?;

@@ -13,17 +13,17 @@ const LONGEST_RECORDS: u64 = 64 * 1024 * 1024;
 
 /// One file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Without its folders.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Bytes in the archive.
-    pub(super) size: u64,
-    pub(super) mode: u32,
-    pub(super) records: BTreeMap<String, String>,
+    pub(crate) size: u64,
+    pub(crate) mode: u32,
+    pub(crate) records: BTreeMap<String, String>,
 }
 
 /// Reads entries one after the other. The content of each must be read before the next is asked for.
-pub(super) struct Reader<R> {
+pub(crate) struct Reader<R> {
     from: R,
     /// Of the current entry: content not read yet, and padding behind it.
     left: u64,
@@ -31,12 +31,12 @@ pub(super) struct Reader<R> {
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
-    pub(super) fn new(from: R) -> Self {
+    pub(crate) fn new(from: R) -> Self {
         Self { from, left: 0, padding: 0 }
     }
 
     /// The next regular file; `None` at the end of the archive.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Entry>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Entry>> {
         let mut records = BTreeMap::new();
         loop {
             self.skip().await?;
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 
     /// Some content of the current entry; 0 at its end.
-    pub(super) async fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+    pub(crate) async fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(to.len());
         if most == 0 {
             return Ok(0);
@@ -116,7 +116,7 @@ fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the archive has {what}"))
 }
 
-pub(super) fn padding(size: u64) -> u64 {
+pub(crate) fn padding(size: u64) -> u64 {
     size.next_multiple_of(BLOCK as u64) - size
 }
 
@@ -174,7 +174,7 @@ fn parse_records(mut text: &[u8]) -> Option<BTreeMap<String, String>> {
 }
 
 /// The header blocks of an entry: PAX records first, where it has some or its size needs them.
-pub(super) fn header(entry: &Entry) -> Vec<u8> {
+pub(crate) fn header(entry: &Entry) -> Vec<u8> {
     let mut records = entry.records.clone();
     if entry.size > LARGEST {
         records.insert("size".to_owned(), entry.size.to_string());
@@ -195,7 +195,7 @@ pub(super) fn header(entry: &Entry) -> Vec<u8> {
 }
 
 /// Two empty blocks.
-pub(super) fn end() -> Vec<u8> {
+pub(crate) fn end() -> Vec<u8> {
     vec![0; 2 * BLOCK]
 }
 

@@ -1,80 +1,80 @@
 //! The roles that are made from needs: enough for the door, and no more than it uses.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
-use kube::core::GroupVersionKind;
-use roost_controller::rbac::{Asked, Need, Needs, Verb};
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
+use roost_controller::rbac::{Audit, Need, Needs, Verb, Verdict};
 use roost_controller::{ControllerSettings, LeaseSettings};
-use roost_kube_sim::User;
+use roost_kube_sim::{Action, Rule, When};
+use serde_json::json;
+use tokio::time::sleep;
 
 use crate::lab::{Lab, secs};
 use crate::toy::{Toy, toy};
 
-/// A client of the door's service account that notes what is asked for.
-fn door(lab: &Lab, asked: &Arc<Mutex<BTreeSet<Asked>>>) -> Client {
-    let inner = lab.sim.client_as(User::service_account("default", "toys"));
-    let asked = Arc::clone(asked);
-    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let path = request.uri().path_and_query().map_or("", |path| path.as_str());
-        asked.lock().unwrap().extend(Asked::of(request.method().as_str(), path));
-        let inner = inner.clone();
-        async move { inner.send(request).await }
-    });
-    Client::new(service, "default")
+/// What the toy door ships.
+pub(crate) fn needs() -> Needs {
+    Needs::new([
+        Need::on::<Toy>(Verb::READ),
+        Need::on::<Toy>(&[Verb::Patch]),
+        Need::on_status::<Toy>(&[Verb::Patch]),
+        Need::on::<Secret>(Verb::READ),
+    ])
+    .with_runtime("toys")
 }
 
-async fn grant(lab: &Lab, needs: &Needs) {
-    for manifest in needs.manifests("toys", "default") {
-        let object: DynamicObject = serde_json::from_value(manifest).unwrap();
-        let types = object.types.clone().unwrap();
-        let (group, version) =
-            types.api_version.split_once('/').unwrap_or(("", &types.api_version));
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
-        let api: Api<DynamicObject> = match &object.metadata.namespace {
-            Some(namespace) => Api::namespaced_with(lab.client.clone(), namespace, &resource),
-            None => Api::all_with(lab.client.clone(), &resource),
-        };
-        api.create(&PostParams::default(), &object).await.unwrap();
-    }
-}
-
-async fn run(needs: &Needs) -> (Option<i64>, BTreeSet<Asked>) {
+/// The toy door under a role, through everything that it does: objects that come, change and go, also while it is blind.
+async fn run(needs: Needs) -> (Option<i64>, Verdict) {
     let lab = Lab::new().await;
-    grant(&lab, needs).await;
-    let asked = Arc::default();
+    let audit = Audit::grant(&lab.client, needs, "toys", "default").await.unwrap();
     let lease = LeaseSettings::new("default", "toys", "one");
-    let replica = lab.replica_with(door(&lab, &asked), ControllerSettings::default(), Some(lease));
-    lab.create(&toy("a", 3)).await;
-    tokio::time::sleep(secs(20)).await;
-    replica.stop().await;
+    let replica = lab.replica_with(audit.client(), ControllerSettings::default(), Some(lease));
+    let secrets: Api<Secret> = Api::namespaced(lab.client.clone(), "default");
+    let metadata = ObjectMeta { name: Some("s".to_owned()), ..ObjectMeta::default() };
+    let secret = Secret { metadata, ..Secret::default() };
+    secrets.create(&PostParams::default(), &secret).await.unwrap();
+    for name in ["a", "b"] {
+        lab.create(&toy(name, 3)).await;
+    }
+    sleep(secs(20)).await;
+    lab.patch("a", json!({"spec": {"size": 4}})).await;
+    sleep(secs(60)).await;
+    // What goes while the watches are cut, and their history with it, is asked for by name.
+    lab.sim.add_rule(Rule {
+        verb: "watch".to_owned(),
+        when: When { times: Some(20), ..When::default() },
+        action: Action::WatchGone { after: 0 },
+        ..Rule::default()
+    });
+    lab.sim.cut_watches();
+    let uid = lab.get("b").await.metadata.uid.unwrap();
+    lab.world.inside().may_delete.insert(uid);
+    lab.patch("b", json!({"metadata": {"finalizers": []}})).await;
+    lab.toys().delete("b", &DeleteParams::default()).await.unwrap();
+    secrets.delete("s", &DeleteParams::default()).await.unwrap();
+    sleep(Duration::from_mins(5)).await;
     let size = lab.get("a").await.status.map(|status| status.size);
-    let asked = asked.lock().unwrap().clone();
-    (size, asked)
-}
-
-fn watched() -> [Need; 2] {
-    let watch = [Verb::List, Verb::Watch];
-    [Need::on::<Toy>(&[watch[0], watch[1], Verb::Patch]), Need::on::<Secret>(&watch)]
+    replica.stop().await;
+    (size, audit.verdict())
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_role_made_from_needs_is_enough_and_used() {
-    let needs = Needs::new(watched())
-        .and(Needs::new([Need::on_status::<Toy>(&[Verb::Patch])]))
-        .with_runtime("toys");
-    let (size, asked) = run(&needs).await;
-    assert_eq!(size, Some(3));
-    // The toy door publishes no events; everything else was asked for.
-    let unused = needs.unused(&asked);
-    assert_eq!(unused, ["create events.events.k8s.io", "patch events.events.k8s.io"]);
+    let (size, verdict) = run(needs()).await;
+    assert_eq!(size, Some(4));
+    verdict.assert_exact();
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_need_the_work_is_not_done() {
-    let (size, _) = run(&Needs::new(watched()).with_runtime("toys")).await;
+async fn a_need_that_is_missing_or_too_much_is_told() {
+    let watched = [Need::on::<Toy>(Verb::READ), Need::on::<Secret>(Verb::READ)];
+    let too_little = Needs::new(watched.clone())
+        .and(Needs::new([Need::on::<Toy>(&[Verb::Patch, Verb::Delete])]))
+        .with_runtime("toys");
+    let (size, verdict) = run(too_little).await;
     assert_eq!(size, None, "the status may not be written");
+    assert!(verdict.refused.contains(&"patch toys/status.toys.example.com".to_owned()));
+    assert!(verdict.unused.contains(&"delete toys.toys.example.com".to_owned()));
 }

@@ -10,14 +10,14 @@ use kube::{Api, Client, CustomResourceExt, ResourceExt};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
-use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Trigger};
+use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Store, Trigger};
 use roost_kube_sim::{Action, KubeSim, Options, Rule, When};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::toy::{Mood, Toy, Toys, World};
+use crate::toy::{Bug, Mood, Toy, ToyApi, Toys, World};
 
 pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -29,6 +29,7 @@ pub(crate) struct Lab {
     pub(crate) mood: Arc<Mutex<Mood>>,
     pub(crate) client: Client,
     pub(crate) step: Duration,
+    pub(crate) bug: Option<Bug>,
     clock: Arc<SimClock>,
     seed: u64,
 }
@@ -48,6 +49,7 @@ pub(crate) struct ToyDoor {
     pub(crate) world: World,
     pub(crate) mood: Arc<Mutex<Mood>>,
     pub(crate) step: Duration,
+    pub(crate) bug: Option<Bug>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Random,
 }
@@ -58,7 +60,7 @@ impl ToyDoor {
         settings: ControllerSettings,
         lease: Option<LeaseSettings>,
     ) -> Replica {
-        let Self { client, world, mood, step, clock, random } = self;
+        let Self { client, world, mood, step, bug, clock, random } = self;
         let mut registry = Registry::default();
         let mut manager =
             Manager::new(client.clone(), "toys", &mut registry).with_world(clock, random);
@@ -67,8 +69,11 @@ impl ToyDoor {
         }
         let toys = manager.watch(Api::<Toy>::all(client.clone()));
         let by_secret = toys.index(|toy: &Toy| toy.spec.secret_name.clone());
-        let secrets = manager.watch(Api::<Secret>::all(client));
-        let reconciler = Toys { world, writer: manager.writer(), mood, step };
+        let secrets = manager.watch(Api::<Secret>::all(client.clone()));
+        let (writer, events) = (manager.writer(), manager.events());
+        let machines = world.clone();
+        let api = ToyApi(Api::namespaced(client, "default"));
+        let reconciler = Toys { world, writer, events, api, mood, step, bug };
         let status = manager.status();
         let controller = manager
             .controller("toy", &toys, settings)
@@ -76,10 +81,30 @@ impl ToyDoor {
         let trigger = controller.trigger();
         controller.reconcile(Arc::new(reconciler));
         let (shutdown, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(manager.run(async {
+        let orphans = call_for_orphans(machines, toys.store(), trigger.clone(), status.clone());
+        let running = manager.run(async {
             let _ = ended.await;
-        }));
+        });
+        let task = tokio::spawn(async {
+            tokio::select! {
+                biased;
+                () = running => {}
+                () = orphans => {}
+            }
+        });
         Replica { trigger, status, registry, shutdown: Some(shutdown), task }
+    }
+}
+
+/// As a door does that sees its machines: one without a toy calls for a look. After a restart nothing else would.
+async fn call_for_orphans(world: World, toys: Store<Toy>, trigger: Trigger, status: Status) {
+    loop {
+        status.leads().await;
+        if status.is_synced() {
+            let orphans = world.keys().into_iter().filter(|key| toys.get(key).is_none());
+            orphans.for_each(|key| trigger.signal(key));
+        }
+        sleep(secs(30)).await;
     }
 }
 
@@ -95,7 +120,7 @@ impl Lab {
         let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
         crds.create(&PostParams::default(), &Toy::crd()).await.unwrap();
         let (world, mood) = (World::default(), Arc::default());
-        Self { sim, world, mood, client, step: Duration::ZERO, clock, seed }
+        Self { sim, world, mood, client, step: Duration::ZERO, bug: None, clock, seed }
     }
 
     pub(crate) fn replica(&self) -> Replica {
@@ -119,6 +144,7 @@ impl Lab {
             world: self.world.clone(),
             mood: Arc::clone(&self.mood),
             step: self.step,
+            bug: self.bug,
             clock: self.clock.clone(),
             random: Random::from_seed(self.seed).fork(name),
         };

@@ -10,4 +10,5 @@ mod passes;
 mod real;
 mod serving;
 mod toy;
+mod webhooks;
 mod writes;

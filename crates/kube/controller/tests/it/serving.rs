@@ -1,5 +1,7 @@
 //! Probes, metrics and webhooks on the wire, on real time.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +19,13 @@ use roost_clock::{Clock, SimClock, SystemClock};
 use roost_controller::Manager;
 use roost_controller::serve::{Access, Tls, metrics_router, probe_router, serve};
 use roost_controller::webhook::{Denial, Review, SelfMade, Webhooks};
-use roost_kube_sim::{Grant, KubeSim, Options, User};
+use roost_kube_sim::{Action, Grant, KubeSim, Options, Rule, User};
+use roost_tls::{ServerFiles, ServerTls, TlsIdentity, TlsTrust};
+use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
 
 fn cluster() -> KubeSim {
     KubeSim::start(Options::default(), Arc::new(SystemClock))
@@ -32,20 +38,43 @@ async fn listen(tls: Tls, router: axum::Router) -> u16 {
     port
 }
 
-async fn get(port: u16, path: &str, token: Option<&str>) -> (StatusCode, String) {
-    let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+/// Over plain HTTP, or over HTTPS with the server's certificate believed only if this trust says so.
+async fn ask(
+    port: u16,
+    path: &str,
+    token: Option<&str>,
+    trust: Option<&TlsTrust>,
+) -> Result<(StatusCode, String), String> {
+    let stream =
+        TcpStream::connect(("127.0.0.1", port)).await.map_err(|error| error.to_string())?;
+    let Some(trust) = trust else { return exchange(stream, path, token).await };
+    let connector = TlsConnector::from(Arc::new(trust.client_config().unwrap()));
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = connector.connect(name, stream).await.map_err(|error| error.to_string())?;
+    exchange(stream, path, token).await
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    path: &str,
+    token: Option<&str>,
+) -> Result<(StatusCode, String), String> {
+    let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = shaken.map_err(|error| error.to_string())?;
     tokio::spawn(connection);
     let mut request = Request::get(path).header(header::HOST, "localhost");
     if let Some(token) = token {
         request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
     }
-    let answer =
-        sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await.unwrap();
+    let answer = sender.send_request(request.body(Full::<Bytes>::default()).unwrap()).await;
+    let answer = answer.map_err(|error| error.to_string())?;
     let status = answer.status();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
-    (status, String::from_utf8_lossy(&body).into_owned())
+    let body = answer.into_body().collect().await.map_err(|error| error.to_string())?.to_bytes();
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
+async fn get(port: u16, path: &str, token: Option<&str>) -> (StatusCode, String) {
+    ask(port, path, token, None).await.unwrap()
 }
 
 #[tokio::test]
@@ -63,28 +92,96 @@ async fn a_replica_is_ready_once_its_first_lists_are_complete() {
     }
 }
 
-#[tokio::test]
-async fn metrics_are_for_those_whom_the_api_server_allows_it() {
-    let sim = cluster();
+/// Metrics for whom the reviews of this cluster allow it.
+fn reviewed_metrics(sim: &KubeSim) -> axum::Router {
     sim.add_token("good", User::named("prometheus"));
     sim.add_token("weak", User::named("somebody"));
-    let all = |what: &str| Grant {
+    sim.add_grant(Grant {
         who: "prometheus".to_owned(),
         verb: "get".to_owned(),
         group: String::new(),
-        what: what.to_owned(),
-    };
-    sim.add_grant(all("/metrics"));
+        what: "/metrics".to_owned(),
+    });
     let mut registry = Registry::default();
     registry.register("toys", "Toys that were made", Counter::<u64>::default());
-    let router = metrics_router(Arc::new(registry), Access::reviewed(sim.client()));
-    let port = listen(Tls::Off, router).await;
+    metrics_router(Arc::new(registry), Access::reviewed(sim.client()))
+}
+
+/// A certificate in files, as cert-manager mounts them.
+struct Files(PathBuf);
+
+impl Files {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    /// Puts a new certificate there and says how it is recognised.
+    fn renew(&self) -> TlsTrust {
+        let made = TlsIdentity::self_signed("toys", &["localhost"]).unwrap();
+        for (name, text) in [("tls.key", made.key_pem()), ("tls.crt", made.certificate_pem())] {
+            fs::write(self.0.join("new"), text).unwrap();
+            fs::rename(self.0.join("new"), self.0.join(name)).unwrap();
+        }
+        TlsTrust::Thumbprint(made.thumbprint())
+    }
+
+    fn tls(&self) -> Tls {
+        let (certificate, key) = (self.0.join("tls.crt"), self.0.join("tls.key"));
+        let files = ServerFiles { certificate, key, client_ca: None };
+        ServerTls::from_files(files).unwrap().into()
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_for_those_whom_the_api_server_allows_it() {
+    let sim = cluster();
+    let port = listen(Tls::Off, reviewed_metrics(&sim)).await;
     assert_eq!(get(port, "/metrics", None).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(get(port, "/metrics", Some("wrong")).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(get(port, "/metrics", Some("weak")).await.0, StatusCode::FORBIDDEN);
     let (status, text) = get(port, "/metrics", Some("good")).await;
     assert_eq!(status, StatusCode::OK);
     assert!(text.contains("toys_total 0"), "{text}");
+}
+
+#[tokio::test]
+async fn metrics_over_https_use_the_certificate_in_files_and_its_successor() {
+    let sim = cluster();
+    let files = Files::new("metrics-files");
+    let first = files.renew();
+    let port = listen(files.tls(), reviewed_metrics(&sim)).await;
+    let good = async |trust: &TlsTrust| ask(port, "/metrics", Some("good"), Some(trust)).await;
+    assert_eq!(good(&first).await.unwrap().0, StatusCode::OK);
+    let weak = ask(port, "/metrics", Some("weak"), Some(&first)).await.unwrap();
+    assert_eq!(weak.0, StatusCode::FORBIDDEN);
+    assert!(ask(port, "/metrics", Some("good"), None).await.is_err(), "plain HTTP is not served");
+
+    let second = files.renew();
+    while good(&second).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(good(&first).await.is_err(), "the old certificate is shown no more");
+}
+
+/// Without the API server nobody can be told apart, so nobody is let in.
+#[tokio::test]
+async fn metrics_are_for_nobody_while_reviews_fail() {
+    let sim = cluster();
+    let port = listen(Tls::Off, reviewed_metrics(&sim)).await;
+    let mut rule = Rule { verb: "create".to_owned(), ..Rule::default() };
+    rule.action = Action::Status { code: 500 };
+    let rule = sim.add_rule(rule);
+    let status = get(port, "/metrics", Some("good")).await.0;
+    assert!(status.is_server_error(), "{status}");
+    sim.remove_rule(rule);
+    assert_eq!(
+        get(port, "/metrics", Some("good")).await.0,
+        StatusCode::OK,
+        "it was not remembered"
+    );
 }
 
 fn hooks() -> Webhooks {

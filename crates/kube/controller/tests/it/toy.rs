@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{CustomResource, ResourceExt};
+use kube::{Api, CustomResource, ResourceExt};
 use roost_controller::{
-    Cause, Next, Pass, Reconciler, Remedial, Remedy, Truth, WriteError, Writer, set_condition,
+    Cause, Draft, Events, Key, Next, Pass, Reconciler, Remedial, Remedy, Truth, WriteError, Writer,
+    set_condition,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,8 @@ pub(crate) struct World(Arc<Mutex<Inside>>);
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     pub(crate) machines: BTreeMap<String, i64>,
+    /// For which key each was made last, and for which version of its toy.
+    made_for: BTreeMap<String, (Key, u64)>,
     /// Keys with a pass at this moment, of any replica.
     running: BTreeSet<String>,
     /// Passes so far, by key.
@@ -84,8 +87,23 @@ impl World {
         Running { world: self.clone(), key }
     }
 
-    fn make(&self, uid: &str, size: i64) {
-        self.inside().machines.insert(uid.to_owned(), size);
+    fn make(&self, key: &Key, toy: &Toy) {
+        let mut inside = self.inside();
+        let uid = toy.uid().unwrap();
+        inside.machines.insert(uid.clone(), toy.spec.size);
+        inside.made_for.insert(uid, (key.clone(), version(toy)));
+    }
+
+    /// The keys of all toys that there are machines for.
+    pub(crate) fn keys(&self) -> BTreeSet<Key> {
+        self.inside().made_for.values().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The uids of the toys of this key that machines were made for, and the versions.
+    fn made_for(&self, key: &Key) -> Vec<(String, u64)> {
+        let inside = self.inside();
+        let made = inside.made_for.iter().filter(|(_, (of, _))| of == key);
+        made.map(|(uid, (_, version))| (uid.clone(), *version)).collect()
     }
 
     fn remove(&self, uid: &str) {
@@ -94,7 +112,12 @@ impl World {
             inside.complaints.push(format!("machine of {uid} was deleted, nobody asked for it"));
         }
         inside.machines.remove(uid);
+        inside.made_for.remove(uid);
     }
+}
+
+fn version(toy: &Toy) -> u64 {
+    toy.resource_version().unwrap().parse().unwrap()
 }
 
 /// A pass that runs; over when it is dropped.
@@ -120,13 +143,36 @@ pub(crate) enum Mood {
     Fails,
 }
 
+/// A mistake on purpose, to see that a campaign finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// An error ends the pass as if all were well.
+    ForgetsErrors,
+    /// Both replicas work, whoever holds the lease.
+    NeedsNoLease,
+    /// A write that fails is taken for an object that is gone.
+    DeletesOnError,
+}
+
+/// The toys of the namespace that all are in.
+pub(crate) struct ToyApi(pub(crate) Api<Toy>);
+
+impl std::fmt::Debug for ToyApi {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ToyApi")
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Toys {
     pub(crate) world: World,
     pub(crate) writer: Writer,
+    pub(crate) events: Events,
+    pub(crate) api: ToyApi,
     pub(crate) mood: Arc<Mutex<Mood>>,
     /// How long a step in the world takes.
     pub(crate) step: Duration,
+    pub(crate) bug: Option<Bug>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -163,32 +209,76 @@ impl Reconciler for Toys {
             Mood::WantsHelp => return Err(ToyError::Help),
             Mood::Fails => return Err(ToyError::Machine),
         }
-        let Some(mut toy) = pass.draft() else { return Ok(Next::AwaitChange) };
-        let uid = toy.uid().unwrap();
-        if toy.is_being_deleted() {
-            if toy.has_finalizer(FINALIZER) {
-                tokio::time::sleep(self.step).await;
-                self.world.remove(&uid);
-                toy.remove_finalizer(FINALIZER);
-                self.writer.save(&mut toy).await?;
-            }
+        let Some(mut toy) = pass.draft() else {
+            self.remove_leftovers(pass).await?;
             return Ok(Next::AwaitChange);
+        };
+        let uid = toy.uid().unwrap();
+        match (self.keep_machine(pass, &mut toy, &uid).await, self.bug) {
+            (Err(_), Some(Bug::ForgetsErrors)) => Ok(Next::AwaitChange),
+            (Err(error), Some(Bug::DeletesOnError)) => {
+                self.world.remove(&uid);
+                Err(error)
+            }
+            (outcome, _) => outcome,
         }
-        if toy.add_finalizer(FINALIZER) {
-            self.writer.save_main(&mut toy).await?;
-        }
-        tokio::time::sleep(self.step).await;
-        self.world.make(&uid, toy.spec.size);
-        let (size, generation, now) = (toy.spec.size, toy.metadata.generation, pass.started());
-        let status = toy.status.get_or_insert_default();
-        status.size = size;
-        set_condition(&mut status.conditions, "Ready", Truth::True, "Made", "", generation, now);
-        self.writer.save(&mut toy).await?;
-        Ok(Next::AwaitChange)
     }
 
     fn priority(&self, object: Option<&Toy>, cause: Cause) -> i32 {
         let is_urgent = object.is_some_and(|toy| toy.annotations().contains_key("urgent"));
         if is_urgent { 50 } else { cause.usual_priority() }
+    }
+}
+
+impl Toys {
+    /// A view that lags can show a toy that is gone already, as after a change of the leader; then its machine is made anew, and this is
+    /// what finds it. Nothing is deleted on the word of that view alone.
+    async fn remove_leftovers(&self, pass: &Pass<Toy>) -> Result<(), ToyError> {
+        let left = self.world.made_for(pass.key());
+        if left.is_empty() {
+            return Ok(());
+        }
+        let found = self.api.0.get_opt(pass.key().name()).await.map_err(|_| ToyError::Machine)?;
+        let uid = found.and_then(|toy| toy.uid());
+        for (made, _) in left.iter().filter(|(made, _)| Some(made) != uid.as_ref()) {
+            self.world.remove(made);
+        }
+        Ok(())
+    }
+
+    /// Finalizer, machine, status; or the machine and then the finalizer gone.
+    async fn keep_machine(
+        &self,
+        pass: &Pass<Toy>,
+        toy: &mut Draft<Toy>,
+        uid: &str,
+    ) -> Result<Next, ToyError> {
+        if toy.is_being_deleted() {
+            if toy.has_finalizer(FINALIZER) {
+                tokio::time::sleep(self.step).await;
+                self.world.remove(uid);
+                toy.remove_finalizer(FINALIZER);
+                self.writer.save(toy).await?;
+            }
+            return Ok(Next::AwaitChange);
+        }
+        for (made, at) in self.world.made_for(pass.key()) {
+            if made != uid && at < version(toy) {
+                self.world.remove(&made);
+            }
+        }
+        if toy.add_finalizer(FINALIZER) {
+            self.writer.save_main(toy).await?;
+        }
+        tokio::time::sleep(self.step).await;
+        self.world.make(pass.key(), toy);
+        let (size, generation, now) = (toy.spec.size, toy.metadata.generation, pass.started());
+        let status = toy.status.get_or_insert_default();
+        status.size = size;
+        set_condition(&mut status.conditions, "Ready", Truth::True, "Made", "", generation, now);
+        if self.writer.save(toy).await?.status {
+            self.events.normal(&**toy, "Made", "the machine is as it should be");
+        }
+        Ok(Next::AwaitChange)
     }
 }

@@ -16,6 +16,7 @@ pub(super) fn blocks(house: &House, asked: &Asked) -> Result<Vec<Block>, askama:
         subject: filled(&asked.subject),
         verdict: filled(&asked.verdict),
         bound_by: filled(&asked.bound_by),
+        events: false,
         after: None,
         limit: Some(SHOWN),
     };

@@ -42,7 +42,7 @@ pub(super) fn blocks(house: &House) -> Result<Vec<Block>, askama::Error> {
 pub(super) fn thaw() -> Button {
     Button {
         post: "/api/v1/actions/thaw".to_owned(),
-        words: "Resume deletions",
+        words: "Resume deletions".into(),
         confirm: "Look at everything anew and delete again what is found twice?".to_owned(),
         with: r#"{"found":"start_over"}"#,
         is_grave: false,
@@ -52,7 +52,7 @@ pub(super) fn thaw() -> Button {
 fn approve(vms: usize) -> Button {
     Button {
         post: "/api/v1/actions/thaw".to_owned(),
-        words: "Delete these VMs",
+        words: "Delete these VMs".into(),
         confirm: format!("Delete the {vms} VMs that the freeze names?"),
         with: r#"{"found":"approve"}"#,
         is_grave: true,

@@ -5,21 +5,27 @@
 //! page itself turns them into "12 s ago", so that the passing of time changes nothing here.
 
 mod address;
+mod band;
 mod block;
 #[cfg(test)]
 mod contrast;
 mod decisions;
 mod deletions;
 mod edits;
+mod export;
 mod foreign;
 mod link;
+mod needs;
+mod outlook;
 mod overview;
 mod paging;
 mod patch;
 mod request;
 mod requests;
+mod search;
 mod shell;
 mod shown;
+mod sorting;
 #[cfg(test)]
 mod tests;
 mod vm;
@@ -29,12 +35,14 @@ mod waterfall;
 use std::borrow::Cow;
 
 pub(crate) use self::block::Block;
+pub(crate) use self::export::{requests_csv, requests_wanted, vms_csv, vms_wanted};
 pub(crate) use self::foreign::plain;
 pub(crate) use self::patch::Patch;
+pub(crate) use self::search::{Hit, search};
 pub(crate) use self::shell::{document, stranger};
 
 use jiff::Timestamp;
-use roost_door::House;
+use roost_door::{House, Meant};
 use roost_views::words::title;
 use serde::Deserialize;
 
@@ -53,6 +61,7 @@ pub(crate) enum Page {
     Decisions,
     Deletions,
     Link,
+    Search,
 }
 
 /// What stands behind the `?`. Every page takes all of it and looks at what concerns it: an address that was typed is not a contract.
@@ -67,6 +76,12 @@ pub(crate) struct Asked {
     pub(crate) subject: String,
     pub(crate) verdict: String,
     pub(crate) bound_by: String,
+    /// A column, and `:desc` for the other way round.
+    pub(crate) sort: String,
+    /// The part of their life that VMs are in.
+    pub(crate) phase: String,
+    /// With any word: what only waits is shown as well.
+    pub(crate) all: String,
 }
 
 /// A page as it reads at one moment.
@@ -79,6 +94,10 @@ pub(crate) struct Rendered {
     pub(crate) service: String,
     pub(crate) version: String,
     pub(crate) now: Timestamp,
+    /// Requests that wait, for the title of the window.
+    pub(crate) waiting: u64,
+    /// A demo: how its time runs, and what opens actions in it.
+    pub(crate) demo: Option<(String, String)>,
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -114,6 +133,7 @@ impl Page {
             Self::Decisions => "/decisions".to_owned(),
             Self::Deletions => "/deletions".to_owned(),
             Self::Link => "/link".to_owned(),
+            Self::Search => "/search".to_owned(),
         }
     }
 
@@ -125,10 +145,10 @@ impl Page {
     ) -> Result<Option<Rendered>, askama::Error> {
         let overview = house.overview();
         let now = overview.now;
-        let mut blocks = vec![overview::banners(house, &overview)?];
+        let mut blocks = vec![overview::banners(house, &overview, *self == Self::Overview)?];
         let title: Cow<'static, str> = match self {
             Self::Overview => {
-                blocks.extend(overview::blocks(house, &overview)?);
+                blocks.extend(overview::blocks(house, &overview, asked)?);
                 "Overview".into()
             }
             Self::Requests(nouns) => {
@@ -138,8 +158,12 @@ impl Page {
             }
             Self::Request { nouns, id } => {
                 let Some(door) = house.door_of(nouns) else { return Ok(None) };
-                let Some(detail) = door.request(id) else { return Ok(None) };
                 let words = door.words();
+                let Meant::One(meant) = house.request_meant(Some(words.name), id) else {
+                    return Ok(None);
+                };
+                let id = &meant.id;
+                let Some(detail) = house.request(&meant) else { return Ok(None) };
                 blocks.extend(request::blocks(house, &words, &detail, now)?);
                 format!("{} {}", title(words.noun), plain(id)).into()
             }
@@ -148,6 +172,10 @@ impl Page {
                 "VMs".into()
             }
             Self::Vm(id) => {
+                let id = match house.vm_meant(id) {
+                    Meant::One(meant) => &meant.clone(),
+                    Meant::Several(_) | Meant::Nothing { .. } => id,
+                };
                 let (name, found) = match house.vm(id) {
                     Some(detail) => (detail.vm.name.clone(), vm::blocks(house, &detail, now)?),
                     None => match vm::gone(house, id, now)? {
@@ -170,7 +198,12 @@ impl Page {
                 blocks.extend(link::blocks(house)?);
                 "vCenter link".into()
             }
+            Self::Search => {
+                blocks.push(search::block(house, &asked.q)?);
+                "Search".into()
+            }
         };
+        let demo = house.demonstration.as_ref();
         Ok(Some(Rendered {
             title: title.into_owned(),
             place: self.place(),
@@ -178,6 +211,8 @@ impl Page {
             service: overview.service,
             version: overview.version,
             now,
+            waiting: overview.queue.waiting,
+            demo: demo.map(|demo| (demo.pace(), demo.token())),
             blocks,
         }))
     }

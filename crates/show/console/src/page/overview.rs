@@ -5,44 +5,65 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
-use roost_door::House;
+use roost_door::{House, Trick};
 use roost_views::words::{Style, count, short_id};
 use roost_views::{
-    DecisionView, DoorView, GaugeView, Gauges, LaneView, LimitView, Mood, Overview, Part, PoolView,
-    RequestView, Spawning, Standing, SteeringView,
+    DecisionQuery, DecisionView, DoorView, GaugeView, Gauges, HistoryView, LaneView, LimitView,
+    Mood, Overview, PoolView, RequestState, RequestView, Served, Spawning, SteeringView,
 };
 
+use super::Asked;
 use super::address::AddressMap;
+use super::band::{self, Spark};
 use super::block::{Block, Row, Table, fixed};
 use super::foreign::{Name, Words};
+use super::needs;
 use super::shown::{Bar, Button, DecisionRow, Ways, When, part_of, request_href, vm_href};
 
 /// Decisions on this page; the journal has more.
 const DECISIONS: usize = 12;
+/// Looked at where what waits is shown as well: many of them are one line.
+const ALL: usize = 100;
+/// Of the history: a day.
+const SHOWN_MINUTES: usize = 24 * 60;
 /// Gates that are named; hardly ever are there more.
 const BINDING: usize = 3;
 /// Names in one lane; the list of VMs has all.
 const NAMES: usize = 12;
 
-pub(super) fn blocks(house: &House, seen: &Overview) -> Result<Vec<Block>, askama::Error> {
+pub(super) fn blocks(
+    house: &House,
+    seen: &Overview,
+    asked: &Asked,
+) -> Result<Vec<Block>, askama::Error> {
     let requests = house.requests();
     let steering = house.steering();
+    let history = house.history.view(SHOWN_MINUTES);
     Ok(vec![
-        Block::whole("headline", Headline::new(seen, &requests).render()?),
+        Block::whole("needs", needs::render(seen, &house.links)?),
+        Block::whole("headline", Headline::new(seen, &requests, &history).render()?),
+        Block::whole("band", band::render(&history)?),
         Block::whole("lanes", Lanes::new(&seen.lanes).render()?),
         Block::whole("state", State { seen, steering: &steering }.render()?),
         Block::whole("steering", SteeringPanel::new(seen, &steering).render()?),
         Block::whole("pools", Pools::new(&seen.pools).render()?),
         Block::whole("capacity", Capacity::new(&seen.capacity).render()?),
         Block::whole("addresses", AddressMap::new(seen, &house.addresses()).render()?),
-        decisions(seen, &Ways::of(house))?,
+        Block::whole("break", Break::of(house).render()?.trim().to_owned()),
+        decisions(house, seen, asked)?,
     ])
 }
 
 /// What somebody must know on whatever page they are.
-pub(super) fn banners(house: &House, seen: &Overview) -> Result<Block, askama::Error> {
+pub(super) fn banners(
+    house: &House,
+    seen: &Overview,
+    is_overview: bool,
+) -> Result<Block, askama::Error> {
     let steering = house.steering();
-    let html = Banners { seen, steering: &steering }.render()?;
+    // What needs a person stands on the overview itself.
+    let outages = if is_overview { Vec::new() } else { needs::outages(seen, &house.links) };
+    let html = Banners { seen, steering: &steering, outages, is_overview }.render()?;
     Ok(Block::whole("banners", html.trim().to_owned()))
 }
 
@@ -51,12 +72,14 @@ pub(super) fn banners(house: &House, seen: &Overview) -> Result<Block, askama::E
 struct Banners<'a> {
     seen: &'a Overview,
     steering: &'a SteeringView,
+    outages: Vec<needs::Outage<'a>>,
+    is_overview: bool,
 }
 
 #[derive(Template)]
 #[template(path = "headline.html")]
 struct Headline<'a> {
-    tiles: Vec<Tile<'a>>,
+    rows: Vec<(Option<Name<'a>>, Vec<Tile<'a>>)>,
     doors: Vec<Door<'a>>,
 }
 
@@ -65,6 +88,7 @@ struct Tile<'a> {
     words: Cow<'a, str>,
     href: Cow<'a, str>,
     mood: &'static str,
+    spark: Option<Spark>,
 }
 
 /// What a door says of itself in words.
@@ -121,56 +145,53 @@ impl<'a> Tile<'a> {
         mood: Mood,
     ) -> Self {
         let mood = if number == 0 { Mood::Quiet } else { mood };
-        Self { number, words: words.into(), href: href.into(), mood: mood.as_str() }
+        Self { number, words: words.into(), href: href.into(), mood: mood.as_str(), spark: None }
+    }
+
+    fn with(mut self, spark: Option<Spark>) -> Self {
+        self.spark = spark;
+        self
     }
 }
 
 impl<'a> Headline<'a> {
-    fn new(seen: &'a Overview, requests: &'a [RequestView]) -> Self {
-        let working = seen.lanes.iter().filter(|lane| lane.part == Part::Working);
-        let working = working.map(|lane| lane.count).sum();
+    fn new(seen: &'a Overview, requests: &'a [RequestView], history: &HistoryView) -> Self {
         let spares = seen.pools.iter().map(|pool| pool.ready).sum();
         let of = |door: &'a DoorView| requests.iter().filter(|it| it.id.door == door.name);
-        let mut tiles: Vec<Tile<'a>> =
-            seen.doors.iter().flat_map(|door| on_their_way(door, of(door))).collect();
-        tiles.push(Tile::new(working, "VMs at work", "/vms", Mood::Good));
-        tiles.extend(seen.doors.iter().map(|door| ended(door, of(door))));
-        tiles.push(Tile::new(spares, "spares ready", "/vms?kind=spare", Mood::Good));
-        let own = seen.doors.iter().flat_map(|door| &door.tiles);
-        tiles.extend(own.map(|tile| Tile::new(tile.number, &*tile.words, &*tile.href, tile.mood)));
         let is_one = seen.doors.len() == 1;
+        // With several doors a curve of all of them would stand at the number of one.
+        let spark = |state| is_one.then(|| Spark::of(history, state)).flatten();
+        let row = |door: &'a DoorView| {
+            let mut tiles: Vec<Tile<'a>> = door
+                .queue
+                .in_order()
+                .into_iter()
+                .map(|(state, number)| standing(door, number, state).with(spark(state)))
+                .collect();
+            let own = door.tiles.iter();
+            tiles.extend(own.map(|it| Tile::new(it.number, &*it.words, &*it.href, it.mood)));
+            ((!is_one).then_some(Name(&door.title)), tiles)
+        };
+        let mut rows: Vec<_> = seen.doors.iter().map(row).collect();
+        if !seen.pools.is_empty() {
+            let spares = Tile::new(spares, "spares ready", "/vms?kind=spare", Mood::Good);
+            match rows.as_mut_slice() {
+                [(_, tiles)] => tiles.push(spares),
+                _ => rows.push((None, vec![spares])),
+            }
+        }
         Self {
-            tiles,
+            rows,
             doors: seen.doors.iter().map(|door| Door::new(door, is_one, of(door))).collect(),
         }
     }
 }
 
-fn standing(door: &DoorView, number: u64, standing: Standing) -> Tile<'static> {
-    let words = format!("{} {}", door.nouns, standing.as_str());
+fn standing(door: &DoorView, number: u64, state: RequestState) -> Tile<'static> {
+    let words = format!("{} {}", door.nouns, state.as_str());
     // Where it leads is what it counts.
-    let href = format!("/{}?state={}", door.nouns, standing.as_str());
-    Tile::new(number, words, href, standing.mood())
-}
-
-fn on_their_way<'a>(
-    door: &'a DoorView,
-    requests: impl Iterator<Item = &'a RequestView>,
-) -> Vec<Tile<'a>> {
-    let refused = requests.filter(|it| it.standing() == Standing::Refused).count() as u64;
-    let mut tiles = vec![
-        standing(door, door.queue.waiting, Standing::Waiting),
-        standing(door, door.queue.starting, Standing::Starting),
-    ];
-    if refused > 0 {
-        tiles.insert(1, standing(door, refused, Standing::Refused));
-    }
-    tiles
-}
-
-fn ended<'a>(door: &'a DoorView, requests: impl Iterator<Item = &'a RequestView>) -> Tile<'a> {
-    let ended = requests.filter(|it| it.standing() == Standing::Ended).count() as u64;
-    standing(door, ended, Standing::Ended)
+    let href = format!("/{}?state={}", door.nouns, state.as_str());
+    Tile::new(number, words, href, state.mood())
 }
 
 impl<'a> Door<'a> {
@@ -180,7 +201,7 @@ impl<'a> Door<'a> {
         requests: impl Iterator<Item = &'a RequestView> + Clone,
     ) -> Self {
         // One that was refused waits for a person, and one that was skipped for somebody else.
-        let waiting = requests.filter(|request| request.standing() == Standing::Waiting);
+        let waiting = requests.filter(|request| request.state == RequestState::Waiting);
         let oldest = waiting.clone().next().filter(|_| door.queue.waiting > 0);
         Self {
             noun: &door.noun,
@@ -224,33 +245,25 @@ struct Lane<'a> {
 
 impl<'a> Lanes<'a> {
     fn new(lanes: &'a [LaneView]) -> Self {
-        let stretch = |words, mood, index| {
+        // A VM stands where its request does: the same function decides both.
+        let stretch = |words, mood, state| {
             let lanes: Vec<Lane<'a>> = lanes
                 .iter()
-                .filter(|lane| lane.count > 0 && stretch_of(lane.part) == index)
+                .filter(|lane| {
+                    lane.count > 0 && RequestState::of(Served::By(lane.part), None) == state
+                })
                 .map(Lane::new)
                 .collect();
             Stretch { words, mood, count: lanes.iter().map(|lane| lane.count).sum(), lanes }
         };
         Self {
             stretches: vec![
-                stretch("Being made", "busy", 0),
-                stretch("Starting up", "busy", 1),
-                stretch("Joining", "busy", 2),
-                stretch("Working", "good", 3),
-                stretch("Leaving", "quiet", 4),
+                stretch("Starting", "busy", RequestState::Starting),
+                stretch("Joining", "busy", RequestState::Joining),
+                stretch("Working", "good", RequestState::Working),
+                stretch("Leaving", "quiet", RequestState::Leaving),
             ],
         }
-    }
-}
-
-fn stretch_of(part: Part) -> usize {
-    match part {
-        Part::Claiming | Part::Making => 0,
-        Part::Starting => 1,
-        Part::Launching | Part::Joining => 2,
-        Part::Working => 3,
-        Part::Leaving => 4,
     }
 }
 
@@ -294,7 +307,7 @@ impl<'a> Pools<'a> {
             waiting: view.waiting.as_deref().map(Words),
             refill: Button {
                 post: format!("/api/v1/pools/{}/refill", part_of(&view.name)),
-                words: "Refill now",
+                words: "Refill now".into(),
                 confirm: format!(
                     "Make what is missing of pool {} now, however often it failed before?",
                     view.name
@@ -316,7 +329,8 @@ struct Capacity<'a> {
 
 struct Gauge<'a> {
     words: Words<'a>,
-    bar: Bar,
+    /// `None` where there is nothing to be full of.
+    bar: Option<Bar>,
     used: String,
     reserved: Option<String>,
     limit: String,
@@ -333,7 +347,6 @@ impl<'a> Gauge<'a> {
     fn new(seen: &'a GaugeView) -> Self {
         let GaugeView { used, reserved, limit, .. } = *seen;
         let amount = |amount| seen.unit.amount(amount, Style::Long);
-        let taken = used.saturating_add(reserved);
         let is_full = seen.is_full() && limit != LimitView::At(0);
         let limit_words = match limit {
             LimitView::At(limit) => amount(limit),
@@ -341,14 +354,14 @@ impl<'a> Gauge<'a> {
         };
         Self {
             words: Words(&seen.words),
-            bar: Bar {
-                whole: limit.at().unwrap_or(taken.saturating_mul(2)).max(1),
+            bar: limit.at().map(|whole| Bar {
+                whole: whole.max(1),
                 parts: vec![
                     (if is_full { "used full" } else { "used" }, used),
                     ("reserved", reserved),
                 ],
                 label: format!("{used} used, {reserved} reserved, limit {limit}"),
-            },
+            }),
             used: amount(used),
             reserved: (reserved > 0).then(|| amount(reserved)),
             limit: limit_words,
@@ -374,7 +387,7 @@ impl SteeringPanel {
     fn new(seen: &Overview, steering: &SteeringView) -> Self {
         let button = |name: &str, words, confirm: &str, is_grave| Button {
             post: format!("/api/v1/actions/{name}"),
-            words,
+            words: Cow::Borrowed(words),
             confirm: confirm.to_owned(),
             with: "{}",
             is_grave,
@@ -410,8 +423,47 @@ impl SteeringPanel {
     }
 }
 
-fn decisions(seen: &Overview, ways: &Ways) -> Result<Block, askama::Error> {
-    let newest: Vec<&DecisionView> = seen.recent.iter().rev().collect();
+/// What can be done to the world of a demo.
+#[derive(Template)]
+#[template(path = "break.html")]
+struct Break {
+    pace: Option<String>,
+    token: String,
+    buttons: Vec<(Button, &'static str)>,
+}
+
+impl Break {
+    fn of(house: &House) -> Self {
+        let Some(demo) = &house.demonstration else {
+            return Self { pace: None, token: String::new(), buttons: Vec::new() };
+        };
+        let button = |trick: Trick| {
+            let button = Button {
+                post: format!("/api/v1/demo/{}", trick.name),
+                words: trick.words.into(),
+                // A simulation: whoever presses it wants to see it.
+                confirm: String::new(),
+                with: "{}",
+                is_grave: false,
+            };
+            (button, trick.about)
+        };
+        Self {
+            pace: Some(demo.pace()),
+            token: demo.token(),
+            buttons: demo.tricks().into_iter().map(button).collect(),
+        }
+    }
+}
+
+fn decisions(house: &House, seen: &Overview, asked: &Asked) -> Result<Block, askama::Error> {
+    let ways = &Ways::of(house);
+    let with_all = !asked.all.is_empty();
+    let all = with_all.then(|| {
+        let query = DecisionQuery { limit: Some(ALL), ..DecisionQuery::default() };
+        house.decisions(&query)
+    });
+    let newest: Vec<&DecisionView> = all.as_ref().unwrap_or(&seen.recent).iter().rev().collect();
     // The same word on many requests, one after the other, is one line.
     let alike = newest.chunk_by(|a, b| {
         (&a.subject_kind, a.verdict, &a.reason) == (&b.subject_kind, b.verdict, &b.reason)
@@ -421,13 +473,18 @@ fn decisions(seen: &Overview, ways: &Ways) -> Result<Block, askama::Error> {
         let html = DecisionRow::new(alike[0], ways).with_more(subjects.len() - 1).render()?;
         Ok(Row { key: alike[0].seq.to_string(), html })
     });
+    let switch = if with_all {
+        "<a href=\"/\">Only what has happened</a>"
+    } else {
+        "<a href=\"/?all=1\">Also what waits</a>"
+    };
     Ok(Block::table(
         "decisions",
         Table {
             above: "<h2>Last decisions</h2>".to_owned(),
             columns: fixed(DecisionRow::COLUMNS),
             rows: rows.collect::<Result<_, askama::Error>>()?,
-            below: "<a href=\"/decisions\">All decisions</a>".to_owned(),
+            below: format!("<a href=\"/decisions\">All decisions</a> {switch}"),
         },
     ))
 }

@@ -13,6 +13,8 @@ use super::edits::{Text, changes};
 pub(crate) struct Patch<'a> {
     /// By the service's clock, for "12 s ago".
     now: i64,
+    /// For the title of the window.
+    waiting: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     set: BTreeMap<&'static str, Text<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -38,8 +40,12 @@ struct Moved<'a>(usize, usize, Vec<&'a str>);
 impl<'a> Patch<'a> {
     /// From what was sent to what is.
     pub(crate) fn between(before: &Rendered, after: &'a Rendered) -> Self {
-        let mut patch =
-            Self { now: after.now.as_millisecond(), set: BTreeMap::new(), tables: BTreeMap::new() };
+        let mut patch = Self {
+            now: after.now.as_millisecond(),
+            waiting: after.waiting,
+            set: BTreeMap::new(),
+            tables: BTreeMap::new(),
+        };
         let old: HashMap<&str, &Block> =
             before.blocks.iter().map(|block| (block.id, block)).collect();
         for block in &after.blocks {
@@ -120,6 +126,8 @@ mod tests {
             service: "nest".into(),
             version: "1".into(),
             now: Timestamp::UNIX_EPOCH,
+            waiting: 0,
+            demo: None,
             blocks,
         }
     }
@@ -140,7 +148,8 @@ mod tests {
     fn patch(before: Vec<Block>, after: Vec<Block>) -> serde_json::Value {
         let (before, after) = (rendered(before), rendered(after));
         let mut patch = serde_json::to_value(Patch::between(&before, &after)).unwrap();
-        patch.as_object_mut().unwrap().remove("now");
+        let said = patch.as_object_mut().unwrap();
+        said.retain(|name, _| !["now", "waiting"].contains(&name.as_str()));
         patch
     }
 

@@ -2,14 +2,14 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use roost_door::{DoorWords, House};
+use roost_door::{DoorWords, House, Links};
 use roost_views::words::{Style, secs, short_id};
-use roost_views::{DecisionView, RequestDetail};
+use roost_views::{DecisionView, OutcomeView, RequestDetail, RequestView};
 
 use super::block::{Block, Html, Row, Table, fixed};
 use super::foreign::{Name, Words, part};
-use super::shown::{Button, DecisionRow, Fact, Gates, Ways, When, vm_href};
-use super::waterfall;
+use super::shown::{Button, Copy, DecisionRow, Fact, Gates, Ways, When, vm_href};
+use super::{outlook, waterfall};
 
 pub(super) fn blocks(
     house: &House,
@@ -23,11 +23,15 @@ pub(super) fn blocks(
         (None, None) => Vec::new(),
     };
     let last = detail.decisions.last();
+    let door = house.doors.iter().find(|door| door.words() == *words);
+    let pauses = door.is_some_and(|door| door.pauses_requests());
+    let subject = Subject::new(house, words, detail, last, pauses);
     // What came of it may have been said without gates; then those before it tell how it got there.
     let weighed = detail.decisions.iter().rev().find(|decision| !decision.gates.is_empty());
     Ok(vec![
-        Block::whole("subject", Subject::new(words, detail, last).render()?),
-        Block::whole("gates", Explained::new(weighed).render()?),
+        Block::whole("subject", subject.render()?),
+        Block::whole("outlook", outlook::render(detail.outlook.as_ref(), &Ways::of(house))?),
+        Block::whole("gates", Explained::new(weighed, &house.links).render()?),
         Block::whole("waterfall", waterfall::of_request(&steps, detail.request.queued, now)?),
         decisions(&detail.decisions, &Ways::of(house))?,
     ])
@@ -38,12 +42,13 @@ pub(super) fn blocks(
 struct Subject<'a> {
     noun: String,
     name: Name<'a>,
-    whole_id: Words<'a>,
+    /// HTML.
+    whole_id: String,
     state: &'static str,
     mood: &'static str,
     last: Option<Last<'a>>,
     facts: Vec<Fact>,
-    recheck: Button,
+    buttons: Vec<Button>,
 }
 
 struct Last<'a> {
@@ -57,7 +62,13 @@ struct Last<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn new(words: &DoorWords, detail: &'a RequestDetail, last: Option<&'a DecisionView>) -> Self {
+    fn new(
+        house: &House,
+        words: &DoorWords,
+        detail: &'a RequestDetail,
+        last: Option<&'a DecisionView>,
+        pauses: bool,
+    ) -> Self {
         let request = &detail.request;
         let id = &request.id.id;
         let waits = request.queued.filter(|_| request.is_open());
@@ -68,15 +79,22 @@ impl<'a> Subject<'a> {
         let facts = [
             request.queued.map(|at| Fact::new("Queued", &When::at(at))),
             waited,
+            request
+                .outcome
+                .as_ref()
+                .and_then(|it| it.ended)
+                .map(|at| Fact::new("Ended", &When::at(at))),
+            request.outcome.as_ref().and_then(ran),
             Fact::text("Project", request.project.as_deref()),
+            Fact::elsewhere("Elsewhere", outside(house, request), "Open where it comes from"),
         ];
         let vm = request.vm.as_deref().map(|vm| Fact::link("VM", &vm_href(vm), vm));
         let facts = facts.into_iter().flatten().chain(Fact::of_door(&request.facts)).chain(vm);
-        let standing = request.standing();
+        let standing = request.state;
         Self {
             noun: roost_views::words::title(words.noun),
             name: Name(short_id(id)),
-            whole_id: Words(id),
+            whole_id: format!("{} {}", Words(id), Copy(id)),
             state: standing.as_str(),
             mood: standing.mood().as_str(),
             last: last.map(|decision| Last {
@@ -89,18 +107,43 @@ impl<'a> Subject<'a> {
                 times: decision.times,
             }),
             facts: facts.collect(),
-            recheck: Button {
-                post: format!("/api/v1/{}/{}/recheck", words.nouns, part(id)),
-                words: "Look again now",
-                confirm: format!(
-                    "Look at {} {id} anew and forget how often it was tried?",
-                    words.noun
-                ),
-                with: "{}",
-                is_grave: false,
-            },
+            buttons: buttons(words, id, pauses),
         }
     }
+}
+
+fn buttons(words: &DoorWords, id: &str, pauses: bool) -> Vec<Button> {
+    let button = |action: &str, called: &'static str, confirm: String| Button {
+        post: format!("/api/v1/{}/{}/{action}", words.nouns, part(id)),
+        words: called.into(),
+        confirm,
+        with: "{}",
+        is_grave: false,
+    };
+    let noun = words.noun;
+    let again = format!("Look at {noun} {id} anew and forget how often it was tried?");
+    let mut all = vec![button("recheck", "Look again now", again)];
+    if pauses {
+        let pause = format!("Leave {noun} {id} and its VM as they are?");
+        all.push(button("pause", "Pause", pause));
+        all.push(button("resume", "Resume", format!("Work at {noun} {id} again?")));
+    }
+    all
+}
+
+fn ran(outcome: &OutcomeView) -> Option<Fact> {
+    let ran = outcome.ran_secs.map(|ran| format!("{}, ", secs(ran, Style::Long)));
+    let words = format!("{}{}", ran.unwrap_or_default(), outcome.result);
+    Fact::text("Ran", Some(&words))
+}
+
+/// Where the request comes from, by the template of the configuration.
+fn outside(house: &House, request: &RequestView) -> Option<String> {
+    Links::fill(house.links.request.as_ref(), |name| match name {
+        "id" => Some(request.id.id.clone()),
+        "project" => request.project.clone(),
+        other => request.facts.get(other).map(str::to_owned),
+    })
 }
 
 #[derive(Template)]
@@ -111,9 +154,9 @@ struct Explained<'a> {
 }
 
 impl<'a> Explained<'a> {
-    fn new(weighed: Option<&'a DecisionView>) -> Self {
+    fn new(weighed: Option<&'a DecisionView>, links: &Links) -> Self {
         Self {
-            gates: weighed.map(|decision| Gates::new(&decision.gates)),
+            gates: weighed.map(|decision| Gates::new(&decision.gates).explained(links)),
             at: weighed.map(|decision| When::at(decision.at)),
         }
     }

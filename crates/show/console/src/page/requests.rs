@@ -1,36 +1,35 @@
 //! The requests of one door.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use askama::Template;
 use roost_door::FrontDoor;
-use roost_views::words::{short_id, title};
-use roost_views::{Facts, RequestView, Standing};
+use roost_views::words::{Style, secs, short_id, title};
+use roost_views::{Facts, OutcomeView, RequestState, RequestView};
 
 use super::Asked;
 use super::block::{Block, Row, Table};
+use super::export::{requests_wanted, ways};
 use super::foreign::{Name, Words, plain};
 use super::paging::Window;
 use super::shown::{When, request_href, vm_href};
+use super::sorting::headings;
 
 pub(super) fn blocks(door: &dyn FrontDoor, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
     let words = door.words();
-    let mut requests = door.requests();
+    let requests = door.requests();
     let columns = columns(words.noun, requests.first().map(|request| &request.facts));
-    let wanted = |request: &RequestView| {
-        let texts = [Some(&request.id.id), request.project.as_ref(), request.vm.as_ref()];
-        let facts = request.facts.0.iter().filter_map(|fact| fact.value.as_ref());
-        (asked.state.is_empty() || asked.state == request.standing().as_str())
-            && (asked.q.is_empty()
-                || texts.into_iter().flatten().chain(facts).any(|text| text.contains(&asked.q)))
-    };
-    requests.retain(wanted);
+    let requests = requests_wanted(requests, asked);
     let window = Window::new(&asked.page, requests.len());
     let rows = requests[window.range()].iter().map(|request| {
         let html = RequestRow::new(request, words.nouns).render()?;
         Ok(Row { key: plain(&request.id.id).into_owned(), html })
     });
-    let states = Standing::ALL.map(Standing::as_str);
+    let states = RequestState::ALL.map(RequestState::as_str);
+    let path = format!("/{}", words.nouns);
+    let filter = [("q", asked.q.as_str()), ("state", &asked.state)];
+    let all = [filter[0], filter[1], ("sort", &asked.sort)];
     Ok(vec![Block::table(
         "requests",
         Table {
@@ -40,26 +39,41 @@ pub(super) fn blocks(door: &dyn FrontDoor, asked: &Asked) -> Result<Vec<Block>, 
                 chosen: &asked.state,
                 values: &states,
                 q: &asked.q,
+                kept: &[("sort", &asked.sort)],
             }
             .render()?,
-            columns,
+            columns: headings(&columns, &path, &filter, &asked.sort),
             rows: rows.collect::<Result<_, askama::Error>>()?,
-            below: window.below(
-                &format!("/{}", words.nouns),
-                &[("q", &asked.q), ("state", &asked.state)],
-                words.nouns,
-            ),
+            below: window.below(&path, &all, words.nouns) + &ways(&path, &all),
         },
     )])
 }
 
+/// As lists show them: what waits longest first, what is over newest first.
+pub(super) fn in_usual_order(requests: &mut [RequestView]) {
+    requests.sort_by(|a, b| {
+        let over = |it: &RequestView| {
+            let ended = it.outcome.as_ref().and_then(|outcome| outcome.ended).or(it.queued);
+            Reverse(ended.filter(|_| !it.is_open()))
+        };
+        let queued = |it: &RequestView| it.queued.filter(|_| it.is_open());
+        (a.state, over(a), queued(a), &a.id).cmp(&(b.state, over(b), queued(b), &b.id))
+    });
+}
+
 /// What the door lists of its requests stands between what all requests have.
-fn columns(noun: &str, facts: Option<&Facts>) -> Vec<Cow<'static, str>> {
+pub(super) fn columns(noun: &str, facts: Option<&Facts>) -> Vec<Cow<'static, str>> {
     let own = facts.into_iter().flat_map(Facts::columns);
     let own = own.map(|fact| plain(&fact.label).into_owned().into());
-    let mut columns = vec![title(noun).into(), "State".into(), "Queued".into(), "Project".into()];
+    let mut columns: Vec<Cow<'static, str>> = vec![
+        title(noun).into(),
+        "State".into(),
+        "Queued".into(),
+        "Waited".into(),
+        "Project".into(),
+    ];
     columns.extend(own);
-    columns.extend(["VM".into(), "Last word".into()]);
+    columns.extend(["VM".into(), "Ran".into(), "Latest decision".into()]);
     columns
 }
 
@@ -72,6 +86,8 @@ pub(super) struct Filter<'a> {
     pub(super) chosen: &'a str,
     pub(super) values: &'a [&'static str],
     pub(super) q: &'a str,
+    /// What else the address holds.
+    pub(super) kept: &'a [(&'static str, &'a str)],
 }
 
 #[derive(Template)]
@@ -83,12 +99,14 @@ struct RequestRow<'a> {
     state: &'static str,
     mood: &'static str,
     queued: Option<When>,
+    waited: String,
+    ran: String,
     vm: Option<(String, Name<'a>)>,
 }
 
 impl<'a> RequestRow<'a> {
     fn new(request: &'a RequestView, nouns: &str) -> Self {
-        let standing = request.standing();
+        let standing = request.state;
         let is_open = request.is_open();
         Self {
             request,
@@ -97,7 +115,17 @@ impl<'a> RequestRow<'a> {
             state: standing.as_str(),
             mood: standing.mood().as_str(),
             queued: request.queued.map(|at| if is_open { When::ago(at) } else { When::at(at) }),
+            waited: request.waited_secs.map(|it| secs(it, Style::Long)).unwrap_or_default(),
+            ran: request.outcome.as_ref().map(ran).unwrap_or_default(),
             vm: request.vm.as_deref().map(|vm| (vm_href(vm), Name(vm))),
         }
+    }
+}
+
+/// How long, and with which result.
+fn ran(outcome: &OutcomeView) -> String {
+    match outcome.ran_secs {
+        Some(ran) => format!("{}, {}", secs(ran, Style::Long), outcome.result),
+        None => outcome.result.clone(),
     }
 }

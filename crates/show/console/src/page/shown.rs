@@ -6,7 +6,7 @@ use std::fmt;
 use askama::Template;
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
-use roost_door::House;
+use roost_door::{House, Links};
 use roost_views::words::{self, Style};
 use roost_views::{DecisionView, Facts, GateView, LimitView, RequestId, SubjectKind};
 
@@ -183,11 +183,21 @@ struct Gate<'a> {
     limit: String,
     bar: Option<Bar>,
     note: Option<Words<'a>>,
+    /// The key that sets its limit, and where that is explained.
+    setting: Option<&'static str>,
+    docs: Option<String>,
 }
 
 impl<'a> Gates<'a> {
     pub(crate) fn new(gates: &'a [GateView]) -> Self {
         Self { gates: gates.iter().map(Gate::new).collect() }
+    }
+
+    /// With the way to where the keys are explained.
+    pub(crate) fn explained(mut self, links: &Links) -> Self {
+        let docs = links.docs("configuration.md");
+        self.gates.iter_mut().for_each(|gate| gate.docs.clone_from(&docs));
+        self
     }
 }
 
@@ -219,6 +229,8 @@ impl<'a> Gate<'a> {
             limit: limit.unwrap_or_default(),
             bar,
             note: gate.note.as_deref().map(Words),
+            setting: gate.setting(),
+            docs: None,
         }
     }
 }
@@ -250,17 +262,49 @@ impl Fact {
         })
     }
 
+    /// With a button that puts it where it can be pasted.
+    pub(crate) fn copied(name: &'static str, value: Option<&str>) -> Option<Self> {
+        let value = value?;
+        Some(Self { name: name.into(), value: format!("{} {}", Words(value), Copy(value)) })
+    }
+
+    /// To another program.
+    pub(crate) fn elsewhere(name: &'static str, href: Option<String>, words: &str) -> Option<Self> {
+        let href = href?;
+        let href = askama::filters::escape(&href, askama::filters::Html).ok()?.to_string();
+        let rel = "rel=\"noopener noreferrer\" target=\"_blank\"";
+        Some(Self { name: name.into(), value: format!("<a href=\"{href}\" {rel}>{words}</a>") })
+    }
+
     pub(crate) fn link(name: &'static str, href: &str, words: &str) -> Self {
         Self { name: name.into(), value: format!("<a href=\"{href}\">{}</a>", Name(words)) }
     }
 }
+
+/// A button that copies a name, an id or an address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Copy<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Copy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = plain(self.0);
+        let text =
+            askama::filters::escape(&*text, askama::filters::Html).map_err(|_| fmt::Error)?;
+        write!(
+            f,
+            "<button type=\"button\" class=\"copy\" data-copy=\"{text}\" title=\"Copy\">copy</button>"
+        )
+    }
+}
+
+impl HtmlSafe for Copy<'_> {}
 
 /// What a button does. Shown only to those who have given a token.
 #[derive(Debug)]
 pub(crate) struct Button {
     /// Where the order goes.
     pub(crate) post: String,
-    pub(crate) words: &'static str,
+    pub(crate) words: Cow<'static, str>,
     /// What is asked before it is done.
     pub(crate) confirm: String,
     /// The rest of the body, as JSON.
@@ -281,7 +325,7 @@ impl fmt::Display for Button {
             escape(&self.post)?,
             escape(self.with)?,
             escape(&self.confirm)?,
-            self.words
+            escape(&self.words)?
         )
     }
 }

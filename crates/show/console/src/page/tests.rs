@@ -208,8 +208,9 @@ fn the_oldest_job_is_one_that_waits_for_us() {
     let mut refused = job("refused-one");
     let mut said = decision(1);
     said.verdict = Verdict::Refused;
-    refused.verdict = Some(said);
+    (refused.verdict, refused.state) = (Some(said), RequestState::Refused);
     fake.shown().first_jobs = vec![refused];
+    fake.changes_silently(|overview| overview.queue.refused = 1);
     let html = html(&fake, &Page::Overview);
     assert!(html.contains("The oldest job that waits, <a href=\"/jobs/42\">"), "{html}");
     assert!(html.contains("<a href=\"/jobs?state=refused\"><b>1</b> jobs refused"), "{html}");

@@ -2,9 +2,9 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use roost_door::House;
+use roost_door::{House, Links};
 use roost_views::words::{Style, short_id};
-use roost_views::{DecisionQuery, SubjectKind, VmDetail};
+use roost_views::{DecisionQuery, SubjectKind, VmDetail, VmView};
 
 use super::block::{Block, Html};
 use super::foreign::{Name, Words, part, plain};
@@ -22,7 +22,7 @@ pub(super) fn blocks(
 ) -> Result<Vec<Block>, askama::Error> {
     let ways = Ways::of(house);
     Ok(vec![
-        Block::whole("subject", Subject::new(detail, &ways).render()?),
+        Block::whole("subject", Subject::new(house, detail, &ways).render()?),
         Block::whole("waterfall", waterfall::of_vm(&detail.timeline, now)?),
         Block::whole("annotation", Annotation::new(detail).render()?.trim().to_owned()),
         decisions(&detail.decisions, &ways)?,
@@ -55,7 +55,7 @@ pub(super) fn gone(
         fate: Some(Words(&last.reason)),
         facts: vec![
             Fact::new("Id", &Words(&last.subject)),
-            Fact::new("Last word", &When::at(last.at)),
+            Fact::new("Latest decision", &When::at(last.at)),
         ],
         delete: None,
     };
@@ -81,7 +81,7 @@ struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn new(detail: &'a VmDetail, ways: &Ways) -> Self {
+    fn new(house: &House, detail: &'a VmDetail, ways: &Ways) -> Self {
         let vm = &detail.vm;
         let request = vm.request.as_ref().map(|request| {
             let name = short_id(&request.id);
@@ -91,7 +91,8 @@ impl<'a> Subject<'a> {
             }
         });
         let facts = [
-            Fact::text("Id", Some(&vm.id)),
+            Fact::copied("Name", Some(&vm.name)),
+            Fact::copied("Id", Some(&vm.id)),
             Fact::text("Phase", vm.phase.as_ref().map(|phase| phase.words.as_str())),
             vm.phase
                 .as_ref()
@@ -101,9 +102,10 @@ impl<'a> Subject<'a> {
             request,
             Fact::text("Template", vm.template.as_deref()),
             Some(Fact::new("Size", &vm.size(Style::Long))),
-            Fact::text("Address", vm.address.as_deref()),
+            Fact::copied("Address", vm.address.as_deref()),
             vm.created.map(|at| Fact::new("Created", &When::at(at))),
             vm.started.map(|at| Fact::new("At work since", &When::at(at))),
+            Fact::elsewhere("Elsewhere", outside(house, vm), "Open in the vSphere client"),
         ];
         Self {
             name: Name(&vm.name),
@@ -113,7 +115,7 @@ impl<'a> Subject<'a> {
             facts: facts.into_iter().flatten().chain(Fact::of_door(&vm.facts)).collect(),
             delete: Some(Button {
                 post: format!("/api/v1/vms/{}/delete", part(&vm.id)),
-                words: "Delete this VM",
+                words: "Delete this VM".into(),
                 confirm: format!(
                     "Mark {} for deletion? The guard sees it twice and then lets it go; what runs in it is lost.",
                     vm.name
@@ -124,6 +126,18 @@ impl<'a> Subject<'a> {
         }
     }
 }
+
+/// The VM in the vSphere client, by the template of the configuration.
+fn outside(house: &House, vm: &VmView) -> Option<String> {
+    Links::fill(house.links.vm.as_ref(), |name| match name {
+        "id" => Some(vm.id.clone()),
+        "name" => Some(vm.name.clone()),
+        _ => None,
+    })
+}
+
+/// A time that was never set is none: Go writes it as the first second of the year 1.
+const NEVER: &str = "0001-01-01T00:00:00Z";
 
 /// What the VM says about itself, key by key where it is an object.
 #[derive(Template)]
@@ -139,6 +153,7 @@ impl Annotation {
         let parsed: Option<serde_json::Map<String, serde_json::Value>> =
             serde_json::from_str(text).ok();
         let show = |value: serde_json::Value| match value {
+            serde_json::Value::String(text) if text == NEVER => "not set".to_owned(),
             serde_json::Value::String(text) => plain(&text).into_owned(),
             other => plain(&other.to_string()).into_owned(),
         };

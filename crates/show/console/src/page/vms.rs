@@ -1,16 +1,18 @@
 use askama::Template;
 use roost_door::House;
 use roost_views::words::{Style, short_id};
-use roost_views::{VmKind, VmView};
+use roost_views::{Part, RequestState, Served, VmKind, VmView};
 
 use super::Asked;
 use super::block::{Block, Row, Table, fixed};
+use super::export::{vms_wanted, ways};
 use super::foreign::{Name, Words, plain};
 use super::paging::Window;
 use super::requests::Filter;
 use super::shown::{Ways, When, vm_href};
+use super::sorting::headings;
 
-const COLUMNS: &[&str] = &[
+pub(super) const COLUMNS: &[&str] = &[
     "VM",
     "Kind",
     "Phase",
@@ -23,19 +25,15 @@ const COLUMNS: &[&str] = &[
 ];
 
 pub(super) fn blocks(house: &House, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
-    let mut vms = house.vms();
-    let wanted = |vm: &VmView| {
-        let texts = [Some(&vm.id), Some(&vm.name), vm.address.as_ref(), vm.template.as_ref()];
-        (asked.kind.is_empty() || asked.kind == vm.kind.as_str())
-            && (asked.q.is_empty() || texts.iter().flatten().any(|text| text.contains(&asked.q)))
-    };
-    vms.retain(wanted);
-    let ways = Ways::of(house);
+    let vms = vms_wanted(house.vms(), asked);
+    let links = Ways::of(house);
     let window = Window::new(&asked.page, vms.len());
     let rows = vms[window.range()].iter().map(|vm| {
-        Ok(Row { key: plain(&vm.id).into_owned(), html: VmRow::new(vm, &ways).render()? })
+        Ok(Row { key: plain(&vm.id).into_owned(), html: VmRow::new(vm, &links).render()? })
     });
     let kinds = VmKind::ALL.map(VmKind::as_str);
+    let filter = [("q", asked.q.as_str()), ("kind", &asked.kind), ("phase", &asked.phase)];
+    let all = [filter[0], filter[1], filter[2], ("sort", &asked.sort)];
     Ok(vec![Block::table(
         "vms",
         Table {
@@ -45,13 +43,19 @@ pub(super) fn blocks(house: &House, asked: &Asked) -> Result<Vec<Block>, askama:
                 chosen: &asked.kind,
                 values: &kinds,
                 q: &asked.q,
+                kept: &[("sort", &asked.sort), ("phase", &asked.phase)],
             }
             .render()?,
-            columns: fixed(COLUMNS),
+            columns: headings(&fixed(COLUMNS), "/vms", &filter, &asked.sort),
             rows: rows.collect::<Result<_, askama::Error>>()?,
-            below: window.below("/vms", &[("q", &asked.q), ("kind", &asked.kind)], "VMs of ours"),
+            below: window.below("/vms", &all, "VMs of ours") + &ways("/vms", &all),
         },
     )])
+}
+
+/// The part of its life that a VM is in, by the words of requests.
+pub(super) fn part_word(part: Part) -> &'static str {
+    RequestState::of(Served::By(part), None).as_str()
 }
 
 #[derive(Template)]

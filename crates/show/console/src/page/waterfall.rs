@@ -21,7 +21,11 @@ pub(super) fn of_vm(steps: &[StepView], now: Timestamp) -> Result<String, askama
 
 /// Empty if nothing has begun.
 fn render(title: &'static str, seen: Option<Waterfall<'_>>) -> Result<String, askama::Error> {
-    seen.map(|seen| Drawn::new(title, &seen).render()).transpose().map(Option::unwrap_or_default)
+    let Some(seen) = seen else { return Ok(String::new()) };
+    let Some(spare) = &seen.spare else { return Drawn::new(title, &seen).render() };
+    // Days as a spare would make all that came after a dot.
+    let before = Drawn::new("As a spare", spare).render()?;
+    Ok(format!("{before}{}", Drawn::new("Then, for its request", &seen).render()?))
 }
 
 #[derive(Debug, Template)]
@@ -31,8 +35,6 @@ struct Drawn {
     bars: Vec<Row>,
     /// How long until it did what it is for.
     started: Option<String>,
-    /// What it went through as a spare.
-    before: Option<String>,
     whole: String,
 }
 
@@ -50,13 +52,9 @@ struct Row {
 
 impl Drawn {
     fn new(title: &'static str, seen: &Waterfall<'_>) -> Self {
-        let spare = seen.as_spare.iter();
-        let spare = spare.map(|(words, took)| format!("{words} {}", millis(*took, Style::Long)));
-        let spare = spare.collect::<Vec<_>>().join(", ");
         Self {
             title,
             started: seen.started_ms.map(|ms| millis(ms, Style::Long)),
-            before: (!spare.is_empty()).then_some(spare),
             whole: millis(seen.length_ms, Style::Long),
             bars: seen.bars.iter().map(|bar| Row::new(bar, seen.length_ms)).collect(),
         }

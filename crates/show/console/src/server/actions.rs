@@ -7,11 +7,12 @@ use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection};
 use axum::extract::{Extension, Path, State};
 use http::StatusCode;
-use roost_door::{Action, Found, Order, Person, Refused};
+use roost_door::{Action, Found, Meant, Order, Person, Refused};
+use roost_views::RequestId;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Fault, named, named_in};
-use super::api::{door, which};
+use super::api::{ANY_DOOR, door};
 use super::app::App;
 
 type Answer = Result<Json<Done>, Fault>;
@@ -60,13 +61,35 @@ pub(super) async fn service_wide(
     carry_out(&app, by, action, said).await
 }
 
+/// Breaks something in the world of a demo.
+pub(super) async fn demo(State(app): State<Arc<App>>, name: Name) -> Answer {
+    let name = named(name)?;
+    let Some(demo) = &app.house.demonstration else {
+        return Err(Fault::not_found("this service is no demo"));
+    };
+    match demo.play(&name) {
+        Ok(words) => Ok(Json(Done { done: true, words })),
+        Err(refused @ Refused::Unknown { .. }) => Err(Fault::not_found(refused.to_string())),
+        Err(refused @ Refused::NotNow { .. }) => {
+            Err(Fault::new(StatusCode::CONFLICT, refused.to_string()))
+        }
+    }
+}
+
 pub(super) async fn delete_vm(
     State(app): State<Arc<App>>,
     by: Option<Extension<Person>>,
     vm: Name,
     body: Body,
 ) -> Answer {
-    carry_out(&app, by, Action::DeleteVm { vm: named(vm)? }, said(body)?).await
+    // The door says why it does not touch what is not its own.
+    let vm = named(vm)?;
+    let vm = match app.house.vm_meant(&vm) {
+        Meant::One(meant) => meant,
+        Meant::Nothing { .. } => vm,
+        several @ Meant::Several(_) => several.or_words("VM", &vm)?,
+    };
+    carry_out(&app, by, Action::DeleteVm { vm }, said(body)?).await
 }
 
 pub(super) async fn refill_pool(
@@ -78,26 +101,59 @@ pub(super) async fn refill_pool(
     carry_out(&app, by, Action::RefillPool { pool: named(pool)? }, said(body)?).await
 }
 
-pub(super) async fn recheck(
-    State(app): State<Arc<App>>,
-    by: Option<Extension<Person>>,
-    parts: Result<Path<(String, String)>, PathRejection>,
-    body: Body,
-) -> Answer {
-    let (nouns, id) = named_in(parts)?;
-    let request = door(&app, &nouns)?.words().request(id);
-    carry_out(&app, by, Action::Recheck { request }, said(body)?).await
+type Parts = Result<Path<(String, String)>, PathRejection>;
+
+macro_rules! on_a_request {
+    ($($name:ident, $of_door:ident => $action:ident;)*) => { $(
+        pub(super) async fn $name(
+            State(app): State<Arc<App>>,
+            by: Option<Extension<Person>>,
+            parts: Parts,
+            body: Body,
+        ) -> Answer {
+            let request = by_nouns(&app, parts)?;
+            carry_out(&app, by, Action::$action { request }, said(body)?).await
+        }
+
+        pub(super) async fn $of_door(
+            State(app): State<Arc<App>>,
+            by: Option<Extension<Person>>,
+            parts: Parts,
+            body: Body,
+        ) -> Answer {
+            let request = by_door(&app, parts)?;
+            carry_out(&app, by, Action::$action { request }, said(body)?).await
+        }
+    )* };
 }
 
-pub(super) async fn recheck_of_door(
-    State(app): State<Arc<App>>,
-    by: Option<Extension<Person>>,
-    parts: Result<Path<(String, String)>, PathRejection>,
-    body: Body,
-) -> Answer {
+on_a_request! {
+    recheck, recheck_of_door => Recheck;
+    pause, pause_of_door => PauseRequest;
+    resume, resume_of_door => ResumeRequest;
+}
+
+fn by_nouns(app: &App, parts: Parts) -> Result<RequestId, Fault> {
+    let (nouns, id) = named_in(parts)?;
+    let words = door(app, &nouns)?.words();
+    meant(app, Some(words.name), id)
+}
+
+fn by_door(app: &App, parts: Parts) -> Result<RequestId, Fault> {
     let (door, id) = named_in(parts)?;
-    let request = which(&app, door, id);
-    carry_out(&app, by, Action::Recheck { request }, said(body)?).await
+    meant(app, Some(&*door).filter(|door| *door != ANY_DOOR), id)
+}
+
+/// The request by its id or the beginning of it. What nobody shows is passed on as it was said: its door answers for that.
+fn meant(app: &App, door: Option<&str>, id: String) -> Result<RequestId, Fault> {
+    match app.house.request_meant(door, &id) {
+        Meant::One(meant) => Ok(meant),
+        Meant::Nothing { .. } => {
+            let first = app.house.doors.first().map(|door| door.words().name);
+            Ok(RequestId::new(door.or(first).unwrap_or_default(), id))
+        }
+        several @ Meant::Several(_) => Ok(several.or_words(app.house.noun(), &id)?),
+    }
 }
 
 fn said(body: Body) -> Result<Said, Fault> {

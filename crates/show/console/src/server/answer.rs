@@ -4,6 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
+use roost_door::NotMeant;
 use serde::Serialize;
 
 use super::access::Denied;
@@ -36,6 +37,15 @@ impl Fault {
 
     pub(super) fn not_found(words: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, words)
+    }
+}
+
+impl From<NotMeant> for Fault {
+    fn from(not: NotMeant) -> Self {
+        match not {
+            NotMeant::Several(words) => Self::new(StatusCode::CONFLICT, words),
+            NotMeant::Unknown(words) => Self::not_found(words),
+        }
     }
 }
 

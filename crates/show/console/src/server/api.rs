@@ -5,18 +5,20 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
-use http::StatusCode;
-use roost_door::{DoorWords, FrontDoor};
+use axum::response::{IntoResponse as _, Response};
+use http::header::CONTENT_DISPOSITION;
+use http::{HeaderValue, StatusCode};
+use roost_door::{DoorWords, FrontDoor, Meant};
 use roost_views::{
-    AddressView, DecisionQuery, DecisionView, DeletionsDetail, LinkDetail, Overview, PoolView,
-    RequestDetail, RequestId, RequestView, SteeringView, VmDetail, VmView,
+    AddressView, DecisionQuery, DecisionView, DeletionsDetail, HistoryView, LinkDetail, Overview,
+    PoolView, RequestDetail, RequestId, RequestView, SteeringView, VmDetail,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::{Fault, named, named_in, text};
 use super::app::App;
+use crate::page::{self, requests_csv, requests_wanted, vms_csv, vms_wanted};
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -35,12 +37,89 @@ pub(super) async fn all_requests(State(app): State<Arc<App>>) -> Json<Vec<Reques
     Json(app.house.requests())
 }
 
+/// As the door lists them; with a filter or an order, as the page shows them.
 pub(super) async fn requests(
     State(app): State<Arc<App>>,
     nouns: Result<Path<String>, PathRejection>,
-) -> Answer<Vec<RequestView>> {
-    let door = door(&app, &named(nouns)?)?;
-    Ok(Json(door.requests()))
+    Query(asked): Query<List>,
+) -> Result<Response, Fault> {
+    let nouns = named(nouns)?;
+    let all = door(&app, &nouns)?.requests();
+    let found = if asked.is_plain() { all } else { requests_wanted(all, &asked.asked()) };
+    Ok(if asked.wants_csv()? {
+        csv(&nouns, requests_csv(&found))
+    } else {
+        Json(found).into_response()
+    })
+}
+
+/// What narrows a list, and how it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct List {
+    q: String,
+    state: String,
+    kind: String,
+    phase: String,
+    sort: String,
+    format: String,
+}
+
+impl List {
+    fn is_plain(&self) -> bool {
+        let Self { q, state, kind, phase, sort, .. } = self;
+        [q, state, kind, phase, sort].iter().all(|text| text.is_empty())
+    }
+
+    fn asked(&self) -> page::Asked {
+        page::Asked {
+            q: self.q.clone(),
+            state: self.state.clone(),
+            kind: self.kind.clone(),
+            phase: self.phase.clone(),
+            sort: self.sort.clone(),
+            ..page::Asked::default()
+        }
+    }
+
+    fn wants_csv(&self) -> Result<bool, Fault> {
+        match self.format.as_str() {
+            "" | "json" => Ok(false),
+            "csv" => Ok(true),
+            other => Err(Fault::bad_request(format!("format must be json or csv, is {other:?}"))),
+        }
+    }
+}
+
+fn csv(name: &str, body: String) -> Response {
+    let mut answer = text(StatusCode::OK, "text/csv; charset=utf-8", body);
+    let file = format!("attachment; filename=\"{name}.csv\"");
+    if let Ok(file) = HeaderValue::try_from(file) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, file);
+    }
+    answer
+}
+
+/// How many minutes are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Minutes {
+    minutes: Option<usize>,
+}
+
+pub(super) async fn history(
+    State(app): State<Arc<App>>,
+    asked: Result<Query<Minutes>, QueryRejection>,
+) -> Answer<HistoryView> {
+    let Query(asked) = asked.map_err(|wrong| Fault::bad_request(wrong.body_text()))?;
+    Ok(Json(app.house.history.view(asked.minutes.unwrap_or(usize::MAX))))
+}
+
+pub(super) async fn search(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<List>,
+) -> Json<Vec<page::Hit>> {
+    Json(page::search(&app.house, &asked.q))
 }
 
 pub(super) async fn request(
@@ -48,12 +127,8 @@ pub(super) async fn request(
     named: Result<Path<(String, String)>, PathRejection>,
 ) -> Answer<Value> {
     let (nouns, id) = named_in(named)?;
-    let door = door(&app, &nouns)?;
-    let words = door.words();
-    let Some(detail) = door.request(&id) else {
-        return Err(Fault::not_found(format!("{} {id} is not known", words.noun)));
-    };
-    written(&words, detail)
+    let words = door(&app, &nouns)?.words();
+    detail(&app, &meant(&app, &words, &id)?)
 }
 
 /// The same by the door's name.
@@ -62,9 +137,13 @@ pub(super) async fn request_of_door(
     named: Result<Path<(String, String)>, PathRejection>,
 ) -> Answer<Value> {
     let (door, id) = named_in(named)?;
-    let id = which(&app, door, id);
-    let found =
-        app.house.door(&id.door).and_then(|door| Some((door.words(), door.request(&id.id)?)));
+    detail(&app, &which(&app, &door, &id)?)
+}
+
+fn detail(app: &App, id: &RequestId) -> Answer<Value> {
+    let door = app.house.door(&id.door);
+    let found = door.and_then(|door| Some((door.words(), app.house.request(id)?)));
+    // It may have gone between the two looks.
     let Some((words, detail)) = found else {
         let noun = app.house.noun();
         return Err(Fault::not_found(format!("{noun} {id} is not known")));
@@ -72,17 +151,28 @@ pub(super) async fn request_of_door(
     written(&words, detail)
 }
 
-/// In the place of a door's name: whichever knows the request.
-const ANY_DOOR: &str = "-";
+/// A request of this door, by its id or the beginning of it.
+fn meant(app: &App, words: &DoorWords, id: &str) -> Result<RequestId, Fault> {
+    Ok(app.house.request_meant(Some(words.name), id).or_words(words.noun, id)?)
+}
 
-pub(super) fn which(app: &App, door: String, id: String) -> RequestId {
-    let id = RequestId { door, id };
-    if id.door != ANY_DOOR {
-        return id;
+/// In the place of a door's name: whichever knows the request.
+pub(super) const ANY_DOOR: &str = "-";
+
+fn which(app: &App, door: &str, id: &str) -> Result<RequestId, Fault> {
+    let house = &app.house;
+    if door != ANY_DOOR {
+        return Ok(house.request_meant(Some(door), id).or_words(house.noun(), id)?);
     }
-    let knows = |door: &&Arc<dyn FrontDoor>| door.request(&id.id).is_some();
-    let door = app.house.doors.iter().find(knows).or(app.house.doors.first());
-    door.map(|door| door.words().request(&*id.id)).unwrap_or(id)
+    // Whoever does not name a door may mean a VM as well.
+    match (house.request_meant(None, id), house.vm_meant(id)) {
+        (Meant::Nothing { nearest: None }, Meant::Nothing { nearest }) => {
+            let nearest = nearest.map(|name| format!("; do you mean {name}?")).unwrap_or_default();
+            let noun = house.noun();
+            Err(Fault::not_found(format!("{id} is neither a {noun} nor a VM of ours{nearest}")))
+        }
+        (request, _) => Ok(request.or_words(house.noun(), id)?),
+    }
 }
 
 /// The request stands under `request`, and under what its door calls it.
@@ -98,8 +188,13 @@ pub(super) fn door(app: &App, nouns: &str) -> Result<Arc<dyn FrontDoor>, Fault> 
     door.ok_or_else(|| Fault::not_found(format!("there is nothing at /api/v1/{nouns}")))
 }
 
-pub(super) async fn vms(State(app): State<Arc<App>>) -> Json<Vec<VmView>> {
-    Json(app.house.vms())
+pub(super) async fn vms(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<List>,
+) -> Result<Response, Fault> {
+    let all = app.house.vms();
+    let found = if asked.is_plain() { all } else { vms_wanted(all, &asked.asked()) };
+    Ok(if asked.wants_csv()? { csv("vms", vms_csv(&found)) } else { Json(found).into_response() })
 }
 
 pub(super) async fn vm(
@@ -107,8 +202,18 @@ pub(super) async fn vm(
     id: Result<Path<String>, PathRejection>,
 ) -> Answer<VmDetail> {
     let id = named(id)?;
-    let vm = app.house.vm(&id);
+    let vm = app.house.vm(&vm_meant(&app, &id)?);
     vm.map(Json).ok_or_else(|| Fault::not_found(format!("VM {id} is not one of ours")))
+}
+
+/// A VM by its name, its id, or the beginning of its name.
+fn vm_meant(app: &App, id: &str) -> Result<String, Fault> {
+    match app.house.vm_meant(id) {
+        Meant::Nothing { nearest: None } => {
+            Err(Fault::not_found(format!("VM {id} is not one of ours")))
+        }
+        meant => Ok(meant.or_words("VM", id)?),
+    }
 }
 
 pub(super) async fn pools(State(app): State<Arc<App>>) -> Json<Vec<PoolView>> {
@@ -148,6 +253,7 @@ pub(super) struct Asked {
     subject: String,
     verdict: String,
     bound_by: String,
+    events: String,
     after: String,
     limit: String,
 }
@@ -169,6 +275,7 @@ impl Asked {
             subject: filled(self.subject),
             verdict: filled(self.verdict),
             bound_by: filled(self.bound_by),
+            events: matches!(self.events.as_str(), "true" | "1"),
             after: number("after", self.after)?,
             limit: Some(limit),
         })

@@ -100,9 +100,13 @@ routes! {
     get "/api/v1/requests" => api::all_requests;
     get "/api/v1/requests/{door}/{id}" => api::request_of_door;
     post "/api/v1/requests/{door}/{id}/recheck" => actions::recheck_of_door;
+    post "/api/v1/requests/{door}/{id}/pause" => actions::pause_of_door;
+    post "/api/v1/requests/{door}/{id}/resume" => actions::resume_of_door;
     get "/api/v1/{nouns}" => api::requests;
     get "/api/v1/{nouns}/{id}" => api::request;
     post "/api/v1/{nouns}/{id}/recheck" => actions::recheck;
+    post "/api/v1/{nouns}/{id}/pause" => actions::pause;
+    post "/api/v1/{nouns}/{id}/resume" => actions::resume;
     get "/api/v1/vms" => api::vms;
     get "/api/v1/vms/{id}" => api::vm;
     post "/api/v1/vms/{id}/delete" => actions::delete_vm;
@@ -116,6 +120,9 @@ routes! {
     get "/api/v1/config" => api::config;
     get "/api/v1/decisions" => api::decisions;
     get "/api/v1/events" => events::events;
+    get "/api/v1/history" => api::history;
+    get "/api/v1/search" => api::search;
+    post "/api/v1/demo/{id}" => actions::demo;
     get "/api/v1/openapi.json" => api::openapi;
     get "/" => pages::overview;
     get "/{nouns}" => pages::requests;
@@ -125,6 +132,7 @@ routes! {
     get "/decisions" => pages::decisions;
     get "/deletions" => pages::deletions;
     get "/link" => pages::link;
+    get "/search" => pages::search;
     get "/live/" => pages::live_overview;
     get "/live/{nouns}" => pages::live_requests;
     get "/live/{nouns}/{id}" => pages::live_request;
@@ -133,6 +141,7 @@ routes! {
     get "/live/decisions" => pages::live_decisions;
     get "/live/deletions" => pages::live_deletions;
     get "/live/link" => pages::live_link;
+    get "/live/search" => pages::live_search;
     get "/assets/roost.css" => pages::style;
     get "/assets/roost.js" => pages::script;
 }

@@ -131,7 +131,8 @@ impl Listener {
 
     fn begin(&mut self) -> News {
         let overview = self.house.overview();
-        let last = overview.recent.last().map_or(0, |decision| decision.seq);
+        let newest = DecisionQuery { limit: Some(1), ..DecisionQuery::default() };
+        let last = self.house.decisions(&newest).last().map_or(0, |decision| decision.seq);
         // Beyond the last one: it was another life of the service that the listener knew.
         if self.seen == 0 || self.seen > last {
             self.seen = last;

@@ -1,8 +1,8 @@
 //! `openapi.json`: made from the routes and the types of what they show, and held against what is answered.
 
 use roost_views::{
-    AddressView, DecisionView, DeletionsDetail, LinkDetail, Overview, PoolView, RequestDetail,
-    RequestView, SteeringView, VmDetail, VmView,
+    AddressView, DecisionView, DeletionsDetail, HistoryView, LinkDetail, Overview, PoolView,
+    RequestDetail, RequestView, SteeringView, VmDetail, VmView,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::actions::{Done, Said};
 use super::app::ROUTES;
+use crate::page::Hit;
 
 /// What a route answers with.
 enum Shows {
@@ -44,6 +45,12 @@ fn shows(path: &str, generator: &mut SchemaGenerator) -> Option<(&'static str, S
         "/api/v1/{nouns}/{id}/recheck" | "/api/v1/requests/{door}/{id}/recheck" => {
             ("Look at a request anew and weigh it now", of::<Done>(generator))
         }
+        "/api/v1/{nouns}/{id}/pause" | "/api/v1/requests/{door}/{id}/pause" => {
+            ("Leave a request and its VM as they are", of::<Done>(generator))
+        }
+        "/api/v1/{nouns}/{id}/resume" | "/api/v1/requests/{door}/{id}/resume" => {
+            ("Work at a paused request again", of::<Done>(generator))
+        }
         "/api/v1/vms" => ("Our own VMs", of::<Vec<VmView>>(generator)),
         "/api/v1/vms/{id}" => ("A VM by name or id", of::<VmDetail>(generator)),
         "/api/v1/vms/{id}/delete" => {
@@ -70,9 +77,20 @@ fn shows(path: &str, generator: &mut SchemaGenerator) -> Option<(&'static str, S
             "Server-sent events: `overview` whenever it says something new, `decision` for each one",
             Shows::Text("text/event-stream"),
         ),
+        "/api/v1/history" => (
+            "The last day, minute by minute, as far as memory goes back",
+            of::<HistoryView>(generator),
+        ),
+        "/api/v1/search" => (
+            "Requests, VMs, addresses and pools by a part of their names",
+            of::<Vec<Hit>>(generator),
+        ),
+        "/api/v1/demo/{id}" => ("Break something in a demo", of::<Done>(generator)),
         "/api/v1/openapi.json" => ("This description", Shows::Json(json!({"type": "object"}))),
         "/" | "/{nouns}" | "/{nouns}/{id}" | "/vms" | "/vms/{id}" | "/decisions" | "/deletions"
-        | "/link" | "/assets/roost.css" | "/assets/roost.js" => ("The web page", Shows::Page),
+        | "/link" | "/search" | "/assets/roost.css" | "/assets/roost.js" => {
+            ("The web page", Shows::Page)
+        }
         live if live.starts_with("/live/") => ("What changes on a page", Shows::Page),
         _ => return None,
     })
@@ -112,10 +130,16 @@ fn description() -> Value {
             let door = json!({"name": "door", "in": "path", "required": true, "schema": {"type": "string"}});
             parameters.push(door);
         }
-        if route.path == "/api/v1/decisions" {
-            for name in ["subject", "verdict", "bound_by", "after", "limit"] {
-                parameters.push(json!({"name": name, "in": "query", "schema": {"type": "string"}}));
-            }
+        let asks: &[&str] = match route.path {
+            "/api/v1/decisions" => &["subject", "verdict", "bound_by", "events", "after", "limit"],
+            "/api/v1/history" => &["minutes"],
+            "/api/v1/search" => &["q"],
+            "/api/v1/{nouns}" if route.method == "get" => &["q", "state", "sort", "format"],
+            "/api/v1/vms" => &["q", "kind", "phase", "sort", "format"],
+            _ => &[],
+        };
+        for name in asks {
+            parameters.push(json!({"name": name, "in": "query", "schema": {"type": "string"}}));
         }
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
@@ -232,8 +256,8 @@ async fn every_route_answers_with_what_it_says() {
             let id = match path.as_str() {
                 "/api/v1/{nouns}/{id}" | "/api/v1/requests/{door}/{id}" => "42",
                 "/api/v1/actions/{id}" => "drain",
-                // The one that the fake refuses.
-                "/api/v1/pools/{id}/refill" => continue,
+                // Only a demo has the first; the fake refuses the second.
+                "/api/v1/demo/{id}" | "/api/v1/pools/{id}/refill" => continue,
                 _ => "vm-7",
             };
             let place = path.replace("{id}", id).replace("{nouns}", "jobs").replace("{door}", "-");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Extension, Path, Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use futures_util::stream;
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, StatusCode};
@@ -57,6 +57,32 @@ pages! {
     decisions, live_decisions => Decisions;
     deletions, live_deletions => Deletions;
     link, live_link => Link;
+}
+
+/// The only hit is opened at once.
+pub(super) async fn search(
+    State(app): State<Arc<App>>,
+    by: By,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let hits = crate::page::search(&app.house, &asked.q);
+    let exact: Vec<_> = hits.iter().filter(|hit| hit.is_exact).collect();
+    let only = match (hits.as_slice(), exact.as_slice()) {
+        ([only], _) => Some(only),
+        (_, [only]) => Some(*only),
+        _ => None,
+    };
+    match only {
+        Some(only) => Redirect::to(&only.href).into_response(),
+        None => show(&app, &Page::Search, &asked, by),
+    }
+}
+
+pub(super) async fn live_search(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+) -> Response {
+    follow(&app, Page::Search, asked)
 }
 
 pub(super) async fn requests(
@@ -283,6 +309,8 @@ fn bare(of: &Rendered) -> Rendered {
         service: String::new(),
         version: String::new(),
         now: of.now,
+        waiting: of.waiting,
+        demo: None,
         blocks: Vec::new(),
     }
 }

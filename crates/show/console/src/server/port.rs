@@ -1,7 +1,7 @@
 //! The port: it answers from the moment it is open, and nobody who holds a connection keeps others out.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -11,6 +11,7 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use roost_door::House;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -73,6 +74,7 @@ impl Port {
     /// From now on the service itself is shown, also on connections that are open.
     pub fn show(&self, console: Console) {
         let Console { house, settings } = console;
+        tokio::spawn(keep_history(Arc::downgrade(&house), self.close.subscribe()));
         let app = App::new(house, settings, self.close.subscribe());
         drop(self.router.send_replace(app::router(app)));
     }
@@ -178,6 +180,25 @@ impl Console {
         let port = Port::answering(listener, tls, Router::new(), waits_for);
         port.show(self);
         port.serve(closing).await;
+    }
+}
+
+/// Looks once a second: the clock of a demo is quicker than ours.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Until the house is gone or the port closes.
+async fn keep_history(house: Weak<House>, mut closing: watch::Receiver<bool>) {
+    loop {
+        {
+            let Some(house) = house.upgrade() else { return };
+            house.history.watch(&house);
+            house.history.keep(&house);
+        }
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => return,
+            () = sleep(LOOK) => {}
+        }
     }
 }
 

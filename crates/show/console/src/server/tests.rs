@@ -148,6 +148,7 @@ async fn decisions_are_asked_for_by_what_they_say() {
         subject: Some("42".into()),
         verdict: Some("deferred".into()),
         bound_by: Some("workers".into()),
+        events: false,
         after: Some(3),
         limit: Some(5),
     };
@@ -156,10 +157,30 @@ async fn decisions_are_asked_for_by_what_they_say() {
 }
 
 #[tokio::test]
+async fn the_beginning_of_an_id_will_do_if_no_other_begins_so() {
+    let lab = lab().await;
+    let jobs = ["05d907f2-one", "05d907f2-two", "69c80595-three"].map(crate::fake::job);
+    lab.fake.shown().jobs.extend(jobs);
+    for path in ["/api/v1/jobs/69c8", "/api/v1/requests/-/69c80595", "/api/v1/requests/bakery/69c8"]
+    {
+        let (code, body) = lab.json(path).await;
+        assert_eq!((code, &body["job"]["id"]), (200, &"69c80595-three".into()), "{path}: {body}");
+    }
+    let (code, body) = lab.json("/api/v1/requests/-/05d9").await;
+    let said = "several begin with 05d9: 05d907f2-one, 05d907f2-two";
+    assert_eq!((code, &body["error"]), (409, &said.into()));
+    let page = lab.client.get(format!("{}/jobs/69c8", lab.base)).send().await.unwrap();
+    assert!(page.status().is_success());
+    assert!(page.text().await.unwrap().contains("69c80595-three"));
+}
+
+#[tokio::test]
 async fn what_cannot_be_answered_says_why_in_json() {
     let lab = lab().await;
     for (path, status, words) in [
         ("/api/v1/jobs/43", 404, "job 43 is not known"),
+        ("/api/v1/requests/-/nothing", 404, "nothing is neither a job nor a VM of ours"),
+        ("/api/v1/vms/w-2", 404, "VM w-2 is not known; do you mean w-1?"),
         ("/api/v1/vms/vm-8", 404, "VM vm-8 is not one of ours"),
         ("/api/v1/jobs/%ff", 400, "Invalid URL"),
         ("/api/v1/decisions?limit=many", 400, "limit must be a number, is \"many\""),
@@ -334,6 +355,18 @@ async fn an_action_is_done_for_whoever_has_the_token_and_for_nobody_else() {
             "",
             200,
             "Recheck { request: RequestId { door: \"bakery\", id: \"42\" } }",
+        ),
+        (
+            "/jobs/a%2Fb/pause",
+            "",
+            200,
+            "PauseRequest { request: RequestId { door: \"bakery\", id: \"a/b\" } }",
+        ),
+        (
+            "/requests/-/42/resume",
+            "",
+            200,
+            "ResumeRequest { request: RequestId { door: \"bakery\", id: \"42\" } }",
         ),
         ("/pods/7/recheck", "", 404, "there is nothing at /api/v1/pods"),
         ("/vms/vm-0/delete", "", 404, "VM vm-0 is not known"),

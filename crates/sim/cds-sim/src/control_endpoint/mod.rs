@@ -78,6 +78,8 @@ fn carry_out(api: &CdsApi, method: &str, steps: &[&str], body: &[u8]) -> Result<
             return Ok(api.double_workers().iter().map(json_report::double_worker).collect());
         }
         ("GET", ["calls"]) => return Ok(json!(api.lock().calls)),
+        ("GET", ["counters"]) => return Ok(json!({"clients": api.clients()})),
+        ("DELETE", ["counters"]) => api.reset_clients(),
         ("POST", ["faults"]) => {
             parse::<JsonFault>(body)?.inject(api).map_err(Refusal::Bad)?;
         }

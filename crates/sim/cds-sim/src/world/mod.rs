@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use roost_cds::{HatcheryKey, JobId, KeyError, Secret};
 use roost_clock::{Clock, Random};
 
+use crate::clients::Clients;
 use crate::faults::Rules;
 use crate::history::{DoubleWorker, HistoryEntry, JobEvent};
 use crate::options::Options;
@@ -43,6 +44,7 @@ pub(crate) struct World {
     pub(crate) rules: Rules,
     /// Requests by route.
     pub(crate) calls: BTreeMap<&'static str, u64>,
+    pub(crate) clients: Clients,
     pub(crate) doubles: Vec<DoubleWorker>,
     /// Events that wait for the lock to be released.
     pub(crate) outbox: Vec<Event>,
@@ -70,6 +72,7 @@ impl World {
             sockets: Sockets::new(random.fork("events")),
             rules: Rules::new(random.fork("faults")),
             calls: BTreeMap::new(),
+            clients: Clients::default(),
             doubles: Vec::new(),
             outbox: Vec::new(),
             is_down: false,

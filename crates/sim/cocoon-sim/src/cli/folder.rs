@@ -103,8 +103,9 @@ impl Locked<'_> {
         fs::write(folder.join(disk), b"disk").map_err(io_error)?;
         let log = OpenOptions::new().create(true).append(true).open(folder.join("console.log"));
         log.and_then(|mut file| writeln!(file, "{} booted", vm.name())).map_err(io_error)?;
-        let child = Command::new("sleep")
-            .arg("86400")
+        let child = Command::new(std::env::current_exe().map_err(io_error)?)
+            .arg(super::console::VERB)
+            .arg(&folder)
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

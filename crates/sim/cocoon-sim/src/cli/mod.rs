@@ -1,6 +1,7 @@
 //! The command line over the model: each call loads the host from its folder under a lock, does one thing, and stores it again.
 
 mod args;
+mod console;
 mod events;
 mod folder;
 mod guest;
@@ -21,7 +22,14 @@ use crate::fault::Fault;
 use crate::host::Refusal;
 
 /// Runs one command line on the host in `folder`.
+///
+/// A VM's process is this program again, so the program that calls this must do nothing else with its arguments.
 pub fn main(folder: PathBuf, argv: Vec<String>) -> ExitCode {
+    if let [verb, vm] = argv.as_slice()
+        && verb == console::VERB
+    {
+        return console::serve(&PathBuf::from(vm));
+    }
     let folder = Folder::new(folder);
     match run(&folder, argv) {
         Ok(code) => code,

@@ -1,5 +1,6 @@
 //! An epoch registry in memory.
 
+mod in_process;
 mod routes;
 mod store;
 
@@ -53,6 +54,16 @@ impl EpochRegistry {
 
     pub fn add_fault(&self, fault: RegistryFault) {
         self.shared().faults.push(fault);
+    }
+
+    /// Whatever was to go wrong does not.
+    pub fn clear_faults(&self) {
+        self.shared().faults.clear();
+    }
+
+    /// Somebody deletes a tag.
+    pub fn remove_tag(&self, repository: &str, tag: &str) {
+        self.shared().store.delete_manifest(repository, tag);
     }
 
     /// The requests so far: method and path.

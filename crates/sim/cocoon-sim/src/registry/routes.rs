@@ -25,7 +25,7 @@ impl EpochRegistry {
     }
 }
 
-async fn serve(State(registry): State<EpochRegistry>, request: Request) -> Response {
+pub(super) async fn serve(State(registry): State<EpochRegistry>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().to_owned();
     let effect = {

@@ -28,6 +28,7 @@ impl Lab {
             binary: PathBuf::from(env!("CARGO_BIN_EXE_cocoon-sim")),
             wrapper: vec!["env".to_owned(), format!("COCOON_SIM_DIR={}", folder.display())],
             run_dir: folder.join("run"),
+            root_dir: folder.clone(),
         };
         Self { cli: CocoonCli::new(settings), folder }
     }
@@ -192,6 +193,7 @@ async fn failures_say_what_the_command_said() {
         binary: "/nonexistent/cocoon".into(),
         wrapper: Vec::new(),
         run_dir: "/nonexistent".into(),
+        root_dir: "/nonexistent".into(),
     });
     assert!(matches!(missing.list().await, Err(RuntimeError::Start { .. })));
 }

@@ -10,7 +10,7 @@ use roost_microvm::{
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-async fn serve(registry: &EpochRegistry) -> String {
+pub(crate) async fn serve(registry: &EpochRegistry) -> String {
     let listener =
         tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -19,7 +19,7 @@ async fn serve(registry: &EpochRegistry) -> String {
     format!("http://{address}/")
 }
 
-fn client(url: String, token: Option<&str>) -> Registry {
+pub(crate) fn client(url: String, token: Option<&str>) -> Registry {
     let tls = roost_tls::TlsTrust::default().client_config().unwrap();
     let http =
         reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls).build().unwrap();
@@ -150,6 +150,53 @@ async fn a_push_that_fails_leaves_no_tag_and_a_token_is_needed() {
         .unwrap_err();
     assert!(!format!("{failed:?}").contains("secret"));
     assert_eq!(stand_in.tags(), ["a:hibernate"]);
+}
+
+/// What it says of tags that are deleted, of pieces and of places differs from epoch.
+#[tokio::test]
+async fn a_registry_of_others_keeps_snapshots_and_forgets_them() {
+    let Some(peer) = roost_oracle::DockerRegistry::start() else { return };
+    let registry = client(peer.url(), None);
+    let source = host();
+    snapshot_of(&source).await;
+    assert!(!registry.has_manifest("a", "hibernate").await.unwrap());
+    push(&source, &registry).await;
+    push(&source, &registry).await;
+    assert!(registry.has_manifest("a", "hibernate").await.unwrap());
+    let from = || Reference::parse("a:hibernate");
+    assert_eq!(registry.kind_of(&from()).await.unwrap(), Some(ArtifactKind::Snapshot));
+    let target = host();
+    let progress = roost_microvm::Progress::default();
+    let archive = registry.counting(&progress).pull_snapshot(from(), "b".into());
+    target.snapshot_import("b", archive).await.unwrap();
+    target.with_host(|host| assert_eq!(host.kept("b"), "count=7 ".repeat(10_000)));
+    assert_eq!(progress.tenths(), Some(10));
+    let pulled = target.snapshot("b").await.unwrap().unwrap();
+    assert!(pulled.is_pulled(), "{pulled:?}");
+    registry.delete_manifest("a", "hibernate").await.unwrap();
+    assert!(!registry.has_manifest("a", "hibernate").await.unwrap());
+    registry.delete_manifest("a", "hibernate").await.unwrap();
+}
+
+/// Docker's registry answers the deletion of a tag with 400, or with 405 where nothing may be deleted.
+#[tokio::test]
+async fn a_tag_that_cannot_be_deleted_by_name_is_deleted_by_digest() {
+    let stand_in = EpochRegistry::default();
+    let registry = client(serve(&stand_in).await, None);
+    let source = host();
+    snapshot_of(&source).await;
+    push(&source, &registry).await;
+    for status in [400, 405] {
+        push(&source, &registry).await;
+        stand_in.add_fault(RegistryFault {
+            method: "DELETE".into(),
+            path: "/manifests/hibernate".into(),
+            times: 1,
+            effect: RegistryEffect::Status(status),
+        });
+        registry.delete_manifest("a", "hibernate").await.unwrap();
+        assert!(stand_in.tags().is_empty());
+    }
 }
 
 #[tokio::test]

@@ -36,9 +36,10 @@ pub(crate) struct Subject {
 impl Subject {
     fn of(draft: &Draft) -> Self {
         let (namespace, name) = draft.subject.key.clone();
-        let old = draft.old.as_ref().map(|old| {
-            crate::convert::from_storage(&draft.subject.kind, &draft.version, &old.value)
-        });
+        let old = draft
+            .old
+            .as_ref()
+            .map(|old| crate::convert::from_storage(&draft.subject.kind, &draft.version, old));
         Self {
             kind: Arc::clone(&draft.subject.kind),
             version: draft.version.clone(),
@@ -67,7 +68,8 @@ impl KubeSim {
     ) -> Result<(), ApiError> {
         let hooks = self.world().hooks("mutatingwebhookconfigurations", &Subject::of(draft));
         for hook in hooks {
-            let review = self.review_of(&Subject::of(draft), request);
+            let review = self.review_of(&Subject::of(draft), &hook.version, request).await?;
+            let seen = review["request"]["object"].clone();
             let Some(response) = self.ask(&hook, review, request).await? else { continue };
             check_allowed(&hook, &response)?;
             draft.warnings.extend(warnings(&response));
@@ -83,7 +85,10 @@ impl KubeSim {
                     .map_err(|error| wrong(error.to_string()))?;
                 let patch: Value =
                     serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-                patch::apply_json_patch(&mut draft.new, &patch)?;
+                let mut changed = seen;
+                patch::apply_json_patch(&mut changed, &patch)?;
+                let kind = Arc::clone(&draft.subject.kind);
+                draft.new = self.convert_one(&kind, &draft.version, changed).await?;
             }
         }
         Ok(())
@@ -109,7 +114,7 @@ impl KubeSim {
         let hooks = self.world().hooks("validatingwebhookconfigurations", subject);
         let mut said = Vec::new();
         for hook in hooks {
-            let review = self.review_of(subject, request);
+            let review = self.review_of(subject, &hook.version, request).await?;
             let Some(response) = self.ask(&hook, review, request).await? else { continue };
             check_allowed(&hook, &response)?;
             said.extend(warnings(&response));
@@ -117,26 +122,34 @@ impl KubeSim {
         Ok(said)
     }
 
-    fn review_of(&self, subject: &Subject, request: &Request) -> Value {
+    /// In the version that the webhook wants to see.
+    async fn review_of(
+        &self,
+        subject: &Subject,
+        version: &str,
+        request: &Request,
+    ) -> Result<Value, ApiError> {
         let uid = self.world().random.uuid();
         let kind = &subject.kind;
-        let of = json!({"group": kind.group, "version": subject.version, "kind": kind.kind});
-        let resource =
-            json!({"group": kind.group, "version": subject.version, "resource": kind.plural});
+        let of =
+            |version: &str| json!({"group": kind.group, "version": version, "kind": kind.kind});
+        let resource = |version: &str| json!({"group": kind.group, "version": version, "resource": kind.plural});
+        let object = self.convert_one(kind, version, subject.object.clone()).await?;
+        let old = self.convert_one(kind, version, subject.old.clone()).await?;
         let mut review = json!({
             "kind": "AdmissionReview",
             "apiVersion": "admission.k8s.io/v1",
             "request": {
                 "uid": uid,
-                "kind": of,
-                "resource": resource,
-                "requestKind": of,
-                "requestResource": resource,
+                "kind": of(version),
+                "resource": resource(version),
+                "requestKind": of(&subject.version),
+                "requestResource": resource(&subject.version),
                 "name": subject.name,
                 "operation": subject.operation,
                 "userInfo": user_info(&request.user),
-                "object": subject.object,
-                "oldObject": subject.old,
+                "object": object,
+                "oldObject": old,
                 "dryRun": subject.is_dry_run,
                 "options": null,
             },
@@ -148,7 +161,7 @@ impl KubeSim {
             review["request"]["subResource"] = json!(subject.subresource);
             review["request"]["requestSubResource"] = json!(subject.subresource);
         }
-        review
+        Ok(review)
     }
 
     /// `None` when the webhook cannot be reached and its policy is to ignore that.

@@ -14,6 +14,8 @@ pub(super) struct Hook {
     pub(super) client_config: Value,
     pub(super) ignores_failure: bool,
     pub(super) timeout_seconds: u64,
+    /// The version that it wants to see.
+    pub(super) version: String,
 }
 
 impl World {
@@ -36,8 +38,11 @@ impl World {
         let mut hooks = Vec::new();
         for (_, configuration) in table.objects(None, None) {
             for hook in configuration.value["webhooks"].as_array().into_iter().flatten() {
-                if is_asked(hook, subject) && self.is_in_namespace(hook, subject) {
+                if let Some(version) = asked_version(hook, subject)
+                    && self.is_in_namespace(hook, subject)
+                {
                     hooks.push(Hook {
+                        version,
                         name: hook["name"].as_str().unwrap_or_default().to_owned(),
                         client_config: hook["clientConfig"].clone(),
                         ignores_failure: hook["failurePolicy"] == "Ignore",
@@ -63,7 +68,8 @@ impl World {
     }
 }
 
-fn is_asked(hook: &Value, subject: &Subject) -> bool {
+/// The version in which a webhook is asked about this, if it is: that of the request, or another one that counts as the same.
+fn asked_version(hook: &Value, subject: &Subject) -> Option<String> {
     let rules = hook["rules"].as_array().map(Vec::as_slice).unwrap_or_default();
     let resource = if subject.subresource.is_empty() {
         subject.kind.plural.clone()
@@ -73,7 +79,8 @@ fn is_asked(hook: &Value, subject: &Subject) -> bool {
     let has = |rule: &Value, field: &str, wanted: &str| {
         strings(rule.get(field)).iter().any(|known| *known == "*" || *known == wanted)
     };
-    let fits = rules.iter().any(|rule| {
+    let kind = &subject.kind;
+    let fitting = rules.iter().find_map(|rule| {
         let any_part = strings(rule.get("resources")).iter().any(|known| {
             known
                 .strip_suffix("/*")
@@ -88,23 +95,22 @@ fn is_asked(hook: &Value, subject: &Subject) -> bool {
         let names = strings(rule.get("resources"));
         let named = names.contains(&resource.as_str())
             || names.contains(&"*") && subject.subresource.is_empty();
-        let version = has(rule, "apiVersions", &subject.version)
-            || hook["matchPolicy"] == "Equivalent"
-                && subject
-                    .kind
-                    .versions
-                    .iter()
-                    .any(|version| has(rule, "apiVersions", &version.name));
-        scope
+        let versions = kind.versions.iter().map(|version| &version.name);
+        let others = versions.filter(|_| hook["matchPolicy"] == "Equivalent");
+        let version = [&subject.version]
+            .into_iter()
+            .chain(others)
+            .find(|version| has(rule, "apiVersions", version))?;
+        let fits = scope
             && has(rule, "operations", subject.operation)
-            && has(rule, "apiGroups", &subject.kind.group)
-            && version
-            && (named || any_part)
+            && has(rule, "apiGroups", &kind.group)
+            && (named || any_part);
+        fits.then(|| version.clone())
     });
     let wanted = selector::from_object(&hook["objectSelector"]);
     let selected = wanted.is_empty()
         || [&subject.object, &subject.old].into_iter().any(|object| {
             object.is_object() && wanted.iter().all(|requirement| requirement.holds(object))
         });
-    fits && selected
+    fitting.filter(|_| selected)
 }

@@ -103,8 +103,7 @@ pub(crate) fn track(draft: &mut Draft, now: &str) {
     let kind = draft.subject.kind.clone();
     let schema = schema(&kind, &draft.version);
     let shape = Shape::root(&kind, schema.as_deref());
-    let old =
-        draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, &old.value));
+    let old = draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, old));
     let mut all = old.as_ref().map(entries).unwrap_or_default();
     let has = without_server_fields(shape.fields(&draft.new));
     let wanted = match &draft.applied {

@@ -1,8 +1,8 @@
 //! Saying what is wrong with an object, in the words of the real server.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Additional, Kind, Schema, join};
 use crate::status::Cause;
@@ -19,15 +19,21 @@ impl Schema {
         if value.is_null() && self.nullable {
             return;
         }
-        if !self.check_type(value, path, causes) {
-            return;
-        }
+        let fits = self.check_type(value, path, causes);
         self.check_combinations(value, path, causes);
         if !self.allowed.is_empty() && !self.allowed.contains(value) {
             causes.push(unsupported(path, value, &self.allowed));
         }
+        // A number that is not whole is still a number.
+        let is_broken_number = value.is_number() && self.kind == Some(Kind::Integer);
+        if !fits && !is_broken_number {
+            return;
+        }
         match value {
             Value::Object(fields) => {
+                if self.embedded_resource {
+                    check_embedded(fields, path, causes);
+                }
                 let bounds = &self.bounds;
                 if let Some(max) = bounds.max_properties.filter(|max| fields.len() > *max) {
                     let message =
@@ -71,7 +77,8 @@ impl Schema {
             let fits = match kind {
                 Kind::Object => value.is_object(),
                 Kind::Array => value.is_array(),
-                Kind::String => value.is_string(),
+                // The real server takes a list for a text with a format.
+                Kind::String => value.is_string() || value.is_array() && self.format.is_some(),
                 Kind::Integer => is_integer(value),
                 Kind::Number => value.is_number(),
                 Kind::Boolean => value.is_boolean(),
@@ -102,21 +109,14 @@ impl Schema {
             schema.check(value, path, &mut found);
             found.is_empty()
         };
-        // The type of an int-or-string is checked already.
-        if !self.int_or_string
-            && !self.any_of.is_empty()
-            && !self.any_of.iter().any(|schema| fits(&schema))
-        {
-            let why = format!("{path} in body must validate at least one schema (anyOf)");
-            causes.push(Cause::invalid(path, &shown(value), &why));
+        if !self.any_of.is_empty() && !self.any_of.iter().any(|schema| fits(&schema)) {
+            causes.push(combination(path, "must validate at least one schema (anyOf)"));
         }
         if !self.one_of.is_empty() && self.one_of.iter().filter(fits).count() != 1 {
-            let why = format!("{path} in body must validate one and only one schema (oneOf)");
-            causes.push(Cause::invalid(path, &shown(value), &why));
+            causes.push(combination(path, "must validate one and only one schema (oneOf)"));
         }
         if self.not.as_deref().is_some_and(|schema| fits(&schema)) {
-            let why = format!("{path} in body must not validate the schema (not)");
-            causes.push(Cause::invalid(path, &shown(value), &why));
+            causes.push(combination(path, "must not validate the schema (not)"));
         }
     }
 
@@ -129,21 +129,33 @@ impl Schema {
             let why = format!("{path} in body should have at least {min} items");
             causes.push(Cause::invalid(path, &Value::from(items.len()), &why));
         }
+        let is_map = matches!(self.list, super::ListKind::Map(_));
+        let is_odd = |item: &Value| is_map && !item.is_object() && !item.is_null();
+        let first_odd = items.iter().position(is_odd);
         let key = |item: &Value| match &self.list {
+            _ if first_odd.is_some() => None,
             super::ListKind::Atomic if !self.bounds.unique_items => None,
+            super::ListKind::Map(_) if item.is_null() => None,
             super::ListKind::Map(names) => {
                 Some(names.iter().map(|name| (name.clone(), item[name].clone())).collect::<Value>())
             }
             _ => Some(item.clone()),
         };
-        let mut seen = BTreeSet::new();
+        let mut seen = BTreeMap::<String, usize>::new();
         for (index, item) in items.iter().enumerate() {
             let path = format!("{path}[{index}]");
-            if let Some(key) = key(item)
-                && !seen.insert(key.to_string())
-            {
-                let message = format!("Duplicate value: {key}");
-                causes.push(Cause::new("FieldValueDuplicate", &path, message));
+            if let Some(key) = key(item) {
+                let count = seen.entry(key.to_string()).or_default();
+                *count += 1;
+                // Said once, however many follow.
+                if *count == 2 {
+                    let message = format!("Duplicate value: {key}");
+                    causes.push(Cause::new("FieldValueDuplicate", &path, message));
+                }
+            }
+            if first_odd == Some(index) {
+                let why = "must be an object for an array of list-type map";
+                causes.push(Cause::invalid(&path, item, why));
             }
             if let Some(schema) = &self.items {
                 schema.check(item, &path, causes);
@@ -170,13 +182,26 @@ impl Schema {
         if let Some(format) = &self.format
             && !has_format(text, format)
         {
-            let why = format!("{path} in body must be of type {format}: {value}");
-            causes.push(Cause::invalid(path, value, &why));
+            let message =
+                format!("Invalid value: {value}: {path} in body must be of type {format}: {value}");
+            causes.push(Cause::new("FieldValueTypeInvalid", path, message));
         }
     }
 
     fn check_number(&self, number: f64, value: &Value, path: &str, causes: &mut Vec<Cause>) {
         let bounds = &self.bounds;
+        let is_measured = bounds.minimum.or(bounds.maximum).or(bounds.multiple_of).is_some()
+            || self.format.is_some();
+        if is_measured && self.kind == Some(Kind::Integer) && !is_integer(value) {
+            let format = self.format.as_deref().unwrap_or_default();
+            let why =
+                format!("Checked value must be of type integer with format {format} in {path}");
+            causes.push(Cause::new(
+                "FieldValueInvalid",
+                "<nil>",
+                format!("Invalid value: \"\": {why}"),
+            ));
+        }
         if let Some(min) = bounds.minimum {
             if bounds.exclusive_minimum && number <= min {
                 let why = format!("{path} in body should be greater than {min}");
@@ -204,12 +229,18 @@ impl Schema {
     }
 }
 
-/// Values that are too large to repeat are named by their type.
-fn shown(value: &Value) -> Value {
-    match value {
-        Value::Object(_) | Value::Array(_) => value.clone(),
-        other => other.clone(),
+/// An object inside an object says what it is.
+fn check_embedded(fields: &Map<String, Value>, path: &str, causes: &mut Vec<Cause>) {
+    for name in ["apiVersion", "kind"] {
+        if fields.get(name).is_none_or(|value| value.as_str().is_none_or(str::is_empty)) {
+            causes.push(Cause::required(&join(path, name), ""));
+        }
     }
+}
+
+/// The real server does not say where, but for the words.
+fn combination(path: &str, why: &str) -> Cause {
+    Cause::new("FieldValueInvalid", "<nil>", format!("Invalid value: \"\": {path:?} {why}"))
 }
 
 fn unsupported(path: &str, value: &Value, allowed: &[Value]) -> Cause {

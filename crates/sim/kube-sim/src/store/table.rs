@@ -73,6 +73,13 @@ impl Table {
             .take_while(move |(key, _)| namespace.is_none_or(|namespace| key.0 == namespace))
     }
 
+    /// Every state that a list or a watch may show.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &Arc<Stored>> {
+        let history = self.history.iter();
+        let past = history.flat_map(|change| [Some(&change.now), change.before.as_ref()]);
+        self.objects.values().chain(past.flatten())
+    }
+
     /// The objects as they were at a revision; `None` when that is forgotten.
     pub(crate) fn objects_at(&self, revision: u64) -> Option<BTreeMap<Key, Arc<Stored>>> {
         if revision < self.compacted {
@@ -102,6 +109,7 @@ impl Table {
     pub(crate) fn remove(&mut self, key: &Key, revision: u64, keep: usize) -> Option<Arc<Stored>> {
         let before = self.objects.remove(key)?;
         let now = Stored::new(before.value.clone(), revision);
+        crate::convert::inherit(&before, &now);
         let change = Change {
             revision,
             key: key.clone(),

@@ -45,6 +45,8 @@ pub(crate) struct Draft {
     pub(crate) is_conditional: bool,
     pub(crate) field_validation: String,
     pub(crate) warnings: Vec<String>,
+    /// By a webhook: the object to be stored, and that in the version of the request.
+    pub(crate) converted: Option<(Value, Value)>,
 }
 
 /// What storing came to.
@@ -76,6 +78,7 @@ impl World {
             is_conditional: false,
             field_validation: request.query.get("fieldValidation").to_owned(),
             warnings: Vec::new(),
+            converted: None,
         };
         if request.method == Method::POST {
             draft.operation = Operation::Create;
@@ -194,7 +197,7 @@ impl World {
             return self.draft_apply(draft, body, request);
         }
         let old = draft.old.clone().ok_or_else(|| ApiError::not_found(&kind, &name))?;
-        let mut value = convert::from_storage(&kind, &draft.version, &old.value);
+        let mut value = convert::from_storage(&kind, &draft.version, &old);
         let scale = kind.version(&draft.version).and_then(|version| version.scale.clone());
         if let Some(scale) = scale.filter(|_| draft.subresource == "scale") {
             let mut view = super::scale::view(&scale, &value);
@@ -251,8 +254,7 @@ impl World {
             metadata.insert("namespace".into(), json!(draft.subject.key.0));
         }
         let force = request.query.is_set("force");
-        let live =
-            draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, &old.value));
+        let live = draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, old));
         if live.is_none() && !draft.subresource.is_empty() {
             return Err(ApiError::not_found(&kind, &draft.subject.key.1));
         }
@@ -346,7 +348,10 @@ impl World {
             }
             _ => {}
         }
-        let value = convert::to_storage(kind, draft.new.clone());
+        let value = match &draft.converted {
+            Some((stored, _)) => stored.clone(),
+            None => convert::to_storage(kind, draft.new.clone()),
+        };
         if draft.is_dry_run {
             let revision = draft.old.as_ref().map_or(0, |old| old.revision);
             let mut stored = Stored::new(value, revision);

@@ -37,7 +37,14 @@ impl Subject {
         let is_known =
             target.subresource.is_empty() || version.has_subresource(&target.subresource);
         if !is_known {
-            return Err(ApiError::no_such_resource());
+            let part = target.subresource.as_str();
+            let is_of_a_kubelet =
+                matches!(part, "log" | "exec" | "attach" | "portforward" | "proxy");
+            return Err(if kind.kind == "Pod" && is_of_a_kubelet {
+                ApiError::nothing_runs(part)
+            } else {
+                ApiError::no_such_resource()
+            });
         }
         let key = (target.namespace.clone(), target.name.clone());
         Ok(Self { kind, key })

@@ -197,6 +197,7 @@ impl World {
             revision: current.max(since),
             ends: Instant::now() + lasts,
             disturbance,
+            converter: None,
         };
         Ok(Answer {
             code: StatusCode::OK,
@@ -209,7 +210,7 @@ impl World {
 /// Selectors of the newer events name fields as these have them.
 fn seen<'a>(kind: &Kind, request: &Request, value: &'a Value) -> std::borrow::Cow<'a, Value> {
     if kind.is("events.k8s.io", "events") {
-        return std::borrow::Cow::Owned(convert::from_storage(
+        return std::borrow::Cow::Owned(convert::rename_version(
             kind,
             &request.target.version,
             value,

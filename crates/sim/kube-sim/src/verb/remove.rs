@@ -1,7 +1,9 @@
 //! Delete and delete collection.
 
+use std::sync::Arc;
+
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Subject;
 use super::read::selector;
@@ -9,6 +11,7 @@ use crate::builtin::RETURNS_DELETED;
 use crate::convert;
 use crate::request::{Answer, Request};
 use crate::status::ApiError;
+use crate::store::Stored;
 use crate::world::{Deleted, Deletion, World};
 
 /// What the body and the query ask for; the body counts more.
@@ -44,15 +47,15 @@ impl World {
         {
             return Err(ApiError::forbidden(kind, &key.1, "this namespace may not be deleted"));
         }
-        let shown = |value: &Value| convert::from_storage(kind, &request.target.version, value);
+        let shown = |stored: &Stored| convert::from_storage(kind, &request.target.version, stored);
         if is_dry_run {
-            return Ok(Answer::json(StatusCode::OK, &shown(&stored.value)));
+            return Ok(Answer::json(StatusCode::OK, &shown(&stored)));
         }
         match self.delete(kind, key, &how)? {
-            Deleted::Pending(pending) => Ok(Answer::json(StatusCode::OK, &shown(&pending.value))),
+            Deleted::Pending(pending) => Ok(Answer::json(StatusCode::OK, &shown(&pending))),
             Deleted::Gone(gone) => {
                 if kind.built_in().is_some_and(|built_in| built_in.has(RETURNS_DELETED)) {
-                    return Ok(Answer::json(StatusCode::OK, &shown(&gone.value)));
+                    return Ok(Answer::json(StatusCode::OK, &shown(&gone)));
                 }
                 let mut details = json!({"name": key.1, "kind": kind.plural, "uid": gone.uid()});
                 if !kind.group.is_empty() {
@@ -84,15 +87,15 @@ impl World {
             .into_iter()
             .flat_map(|table| table.objects(namespace, None))
             .filter(|(_, stored)| selector.matches(&stored.value))
-            .map(|(key, stored)| (key.clone(), stored.value.clone()))
+            .map(|(key, stored)| (key.clone(), Arc::clone(stored)))
             .collect();
         let mut items = Vec::new();
-        for (key, value) in doomed {
+        for (key, stored) in doomed {
             if !is_dry_run {
                 // One that its owner took along is gone already.
                 let _ = self.delete(kind, &key, &how);
             }
-            items.push(convert::from_storage(kind, &request.target.version, &value));
+            items.push(convert::from_storage(kind, &request.target.version, &stored));
         }
         let list = json!({
             "kind": kind.list_kind,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::Subject;
+use super::{Draft, Subject};
 use crate::kind::Scale;
 use crate::object;
 use crate::request::{Answer, Request};
 use crate::selector;
-use crate::status::ApiError;
+use crate::status::{ApiError, Cause};
 use crate::store::Stored;
 use crate::world::World;
 
@@ -56,4 +56,34 @@ pub(super) fn view(scale: &Scale, value: &Value) -> Value {
         "spec": {"replicas": number(&scale.spec_replicas)},
         "status": status,
     })
+}
+
+/// Replicas that are no number, or less than none, where the scale would look for them.
+pub(super) fn problems(draft: &Draft) -> Vec<Cause> {
+    let kind = &draft.subject.kind;
+    let version = kind.version(&draft.version).filter(|_| kind.is_custom());
+    let Some(scale) = version.and_then(|version| version.scale.as_ref()) else { return Vec::new() };
+    let spec = Some(&scale.spec_replicas).filter(|_| draft.subresource.is_empty());
+    spec.into_iter()
+        .chain([&scale.status_replicas])
+        .filter_map(|path| {
+            let why = replicas_problem(&draft.new, path)?;
+            Some(Cause::invalid(path, &json!(0), &why))
+        })
+        .collect()
+}
+
+fn replicas_problem(value: &Value, path: &str) -> Option<String> {
+    let mut value = value;
+    for name in path.trim_start_matches('.').split('.') {
+        let Some(fields) = value.as_object() else {
+            return Some(format!("{path} accessor error: {value} is no object"));
+        };
+        value = fields.get(name)?;
+    }
+    match value.as_i64() {
+        None => Some(format!("{path} accessor error: {value} is no integer")),
+        Some(number) if number < 0 => Some("should be a non-negative integer".to_owned()),
+        Some(_) => None,
+    }
 }

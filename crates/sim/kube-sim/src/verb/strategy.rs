@@ -86,8 +86,7 @@ fn prepare_create(world: &mut World, draft: &mut Draft) {
 
 fn prepare_update(draft: &mut Draft) -> Result<(), ApiError> {
     let kind = draft.subject.kind.clone();
-    let Some(old) =
-        draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, &old.value))
+    let Some(old) = draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, old))
     else {
         return Ok(());
     };
@@ -185,7 +184,7 @@ pub(super) fn count_generation(kind: &Kind, draft: &mut Draft) {
         None => 1,
         Some(old) => {
             let before = object::generation(&old.value);
-            let old = convert::from_storage(kind, &draft.version, &old.value);
+            let old = convert::from_storage(kind, &draft.version, old);
             let has_status = kind.version(&draft.version).is_some_and(|version| version.has_status);
             let counted = |value: &Value| -> Map<String, Value> {
                 let fields = value.as_object().into_iter().flatten();

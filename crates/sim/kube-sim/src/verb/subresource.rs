@@ -28,7 +28,7 @@ pub(super) fn draft_scale(draft: &mut Draft, scale: &Value) -> Result<(), ApiErr
         let cause = crate::status::Cause::invalid("spec.replicas", &json!(replicas), why);
         return Err(ApiError::invalid(kind, name, &[cause]));
     }
-    let mut value = convert::from_storage(kind, &draft.version, &old.value);
+    let mut value = convert::from_storage(kind, &draft.version, old);
     object::set_at(&mut value, &paths.spec_replicas, json!(replicas));
     draft.new = value;
     Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Draft, Operation};
+use super::{Draft, Operation, scale};
 use crate::convert;
 use crate::custom;
 use crate::object;
@@ -76,6 +76,7 @@ pub(super) fn check(world: &World, draft: &Draft) -> Result<(), ApiError> {
         causes.extend(name_problems(kind, name));
     }
     causes.extend(metadata_problems(&draft.new));
+    causes.extend(scale::problems(draft));
     if let Some(schema) = schema(draft) {
         let mut found = schema.validate(&draft.new);
         if !kind.is_custom() {
@@ -89,16 +90,20 @@ pub(super) fn check(world: &World, draft: &Draft) -> Result<(), ApiError> {
             }
             found.retain(|cause| cause.field != "metadata" && is_really_required(cause));
         }
+        if kind.is_custom() && draft.subresource == "status" {
+            // The status is looked at apart, so what has no place of its own is at its root.
+            for cause in found.iter_mut().filter(|cause| cause.field == "<nil>") {
+                "status".clone_into(&mut cause.field);
+            }
+        }
         let is_blocked = found.iter().any(|cause| BLOCKING.contains(&cause.reason));
         causes.extend(found);
         if is_blocked && kind.is_custom() && schema.has_rules() {
             let message = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             causes.push(Cause::new("FieldValueInvalid", "<nil>", message.to_owned()));
         } else if kind.is_custom() {
-            let old = draft
-                .old
-                .as_ref()
-                .map(|old| convert::from_storage(kind, &draft.version, &old.value));
+            let old =
+                draft.old.as_ref().map(|old| convert::from_storage(kind, &draft.version, old));
             schema.check_rules(&draft.new, old.as_ref(), "", &mut causes);
         }
     }

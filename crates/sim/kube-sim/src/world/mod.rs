@@ -136,6 +136,9 @@ impl World {
         self.revision += 1;
         let stored = Stored::new(value, self.revision);
         let before = self.get(kind, key);
+        if let Some(before) = &before {
+            crate::convert::inherit(before, &stored);
+        }
         self.index(kind, key, before.as_deref(), Some(&stored));
         let keep = self.options.history;
         self.table_mut(kind).put(key.clone(), Arc::clone(&stored), keep);

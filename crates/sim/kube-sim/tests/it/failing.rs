@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use roost_kube_sim::{Action, KubeSim, Rule, When};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::world::{refusal, sim};
 
@@ -38,6 +39,9 @@ async fn a_rule_acts_on_the_requests_it_names_and_as_often_as_it_says() {
     sim.add_rule(rule("list", Action::TooManyRequests { retry_after: 7 }));
     let refused = refusal(api.list(&ListParams::default()).await);
     assert_eq!((refused.code, refused.details.unwrap().retry_after_seconds), (429, 7));
+    let request = http::Request::get("/api/v1/namespaces/default/configmaps");
+    let request = request.body(kube::client::Body::empty()).unwrap();
+    assert_eq!(sim.client().send(request).await.unwrap().headers()["retry-after"], "7");
     sim.clear_rules();
 
     // Done, but nobody is told: what a controller must be ready for.
@@ -131,4 +135,85 @@ async fn a_watcher_sees_everything_through_cuts_gaps_repeats_delays_and_restarts
         _ => {}
     });
     assert_eq!(seen.await, all);
+}
+
+/// What each fault does to the events of a watch: their names, the answer at its end, and how late the first came.
+async fn disturbed(action: Action) -> (Vec<String>, Duration) {
+    let sim = sim();
+    let api: Api<ConfigMap> = Api::default_namespaced(sim.client());
+    sim.add_rule(rule("watch", action));
+    let watch = WatchParams::default().timeout(30).disable_bookmarks();
+    let mut stream = Box::pin(api.watch(&watch, "1").await.unwrap());
+    for name in ["a", "b", "c"] {
+        api.create(&PostParams::default(), &config(name)).await.unwrap();
+    }
+    let (began, mut first) = (Instant::now(), None);
+    let mut seen = Vec::new();
+    while let Some(event) = stream.next().await {
+        first = first.or(Some(began.elapsed()));
+        seen.push(match event {
+            Ok(WatchEvent::Added(object)) => object.metadata.name.unwrap(),
+            Ok(WatchEvent::Error(status)) => status.code.to_string(),
+            other => panic!("{other:?}"),
+        });
+    }
+    (seen, first.unwrap_or_default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_of_watches_do_what_their_names_say() {
+    let at_once = Duration::ZERO;
+    for (action, events, late) in [
+        (Action::Delay { by_ms: 0 }, &["a", "b", "c"][..], at_once),
+        (Action::CutWatch { after: 2 }, &["a", "b"], at_once),
+        (Action::WatchGone { after: 1 }, &["a", "410"], at_once),
+        (Action::DuplicateEvents, &["a", "a", "b", "b", "c", "c"], at_once),
+        (Action::LateEvents { by_ms: 700 }, &["a", "b", "c"], Duration::from_millis(700)),
+    ] {
+        let (seen, took) = disturbed(action.clone()).await;
+        assert_eq!(
+            (seen, took),
+            (events.iter().map(ToString::to_string).collect(), late),
+            "{action:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_of_answers_do_what_their_names_say() {
+    let sim = sim();
+    let api: Api<ConfigMap> = Api::default_namespaced(sim.client());
+    let create = async |action: Action, name: &str| {
+        sim.clear_rules();
+        sim.add_rule(Rule {
+            when: When { times: Some(1), ..When::default() },
+            ..rule("create", action)
+        });
+        let began = Instant::now();
+        let (params, object) = (PostParams::default(), config(name));
+        let made = tokio::time::timeout(Duration::from_mins(1), api.create(&params, &object));
+        let code = match made.await {
+            Ok(Ok(_)) => 201,
+            Ok(Err(kube::Error::Api(status))) => status.code,
+            Ok(Err(_)) => 0,
+            Err(_) => 1,
+        };
+        let is_there = sim.object("", "configmaps", "default", name).is_some();
+        (code, is_there, began.elapsed().as_secs())
+    };
+    assert_eq!(create(Action::Timeout, "a").await, (504, false, 0));
+    assert_eq!(create(Action::Status { code: 507 }, "b").await, (507, false, 0));
+    assert_eq!(create(Action::CutBefore, "c").await, (0, false, 0), "nothing was done");
+    assert_eq!(create(Action::CutAfter, "d").await, (0, true, 0), "it was done");
+    assert_eq!(create(Action::Delay { by_ms: 9000 }, "e").await, (201, true, 9));
+    assert_eq!(create(Action::Hang, "f").await, (1, false, 60), "no answer comes");
+    // It goes away with all watches, refuses everybody for its time, and comes back with its objects.
+    let from = sim.revision().to_string();
+    let mut watch = Box::pin(api.watch(&WatchParams::default(), &from).await.unwrap());
+    assert_eq!(create(Action::Restart { for_ms: 5000 }, "g").await, (0, false, 0));
+    while let Some(Ok(_)) = watch.next().await {}
+    assert_eq!(sim.watches(), 0);
+    assert!(api.get("d").await.is_err(), "it is away");
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(api.get("d").await.is_ok(), "it is back");
 }

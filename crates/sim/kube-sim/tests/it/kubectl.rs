@@ -69,7 +69,8 @@ fn commands(kubeconfig: &str) {
     say(&["wait", "--for=condition=Ready", "widget/w", "--timeout=10s"]);
     assert_eq!(say(&["scale", "widget", "w", "--replicas=3"]), "widget.example.com/w scaled\n");
     let described = say(&["describe", "widget", "w"]);
-    assert!(described.contains("Size:      5") || described.contains("Size:"), "{described}");
+    let size = described.lines().find_map(|line| line.trim().strip_prefix("Size:"));
+    assert_eq!(size.map(str::trim), Some("5"), "{described}");
     let explained = say(&["explain", "widget.spec.mode"]);
     assert!(explained.contains("FIELD: mode <string>"), "{explained}");
     assert!(say(&["explain", "pod.spec.containers.image"]).contains("FIELD: image <string>"));
@@ -106,6 +107,14 @@ fn commands(kubeconfig: &str) {
     );
     assert!(say(&["get", "pods"]).lines().nth(1).unwrap().contains("Pending"));
     assert!(say(&["describe", "pod", "web"]).contains("Image:"));
+    for command in [&["logs", "web"][..], &["exec", "web", "--", "true"]] {
+        let refused = kubectl.run(command);
+        assert!(
+            !refused.is_success() && refused.stderr.contains("nothing runs in its pods"),
+            "{}",
+            refused.stderr
+        );
+    }
     assert_eq!(say(&["label", "pod", "web", "tier=front"]), "pod/web labeled\n");
     assert_eq!(say(&["delete", "pod", "web"]), "pod \"web\" deleted from default namespace\n");
     assert!(say(&["api-resources"]).contains("widgets"));

@@ -4,9 +4,11 @@
 mod access;
 mod applying;
 mod basics;
+mod conversion;
 mod custom_resources;
 mod deleting;
 mod differential;
+mod draw;
 mod failing;
 mod kubectl;
 mod many;

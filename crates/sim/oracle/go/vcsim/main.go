@@ -20,7 +20,9 @@ import (
 	"strings"
 	"syscall"
 
+	_ "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
+	_ "github.com/vmware/govmomi/vapi/simulator"
 )
 
 type options struct {
@@ -63,6 +65,9 @@ func parse(model *simulator.Model) options {
 	flag.IntVar(&model.ClusterHost, "host", model.ClusterHost, "hosts per cluster")
 	flag.IntVar(&model.Host, "standalone-host", model.Host, "hosts outside clusters, per datacenter")
 	flag.IntVar(&model.Pool, "pool", model.Pool, "child resource pools per cluster")
+	flag.IntVar(&model.App, "app", model.App, "vApps per cluster")
+	flag.IntVar(&model.Pod, "pod", model.Pod, "datastore clusters per datacenter")
+	flag.IntVar(&model.Folder, "folder", model.Folder, "so many of the last datacenters sit in folders")
 	flag.IntVar(&model.Datastore, "ds", model.Datastore, "datastores")
 	flag.IntVar(&model.Machine, "vm", model.Machine, "VMs per resource pool and per standalone host")
 	flag.BoolVar(&model.Autostart, "autostart", model.Autostart, "power on the VMs of the model")
@@ -94,6 +99,8 @@ func serve(model *simulator.Model, opts options) error {
 		listen.User = url.UserPassword(opts.username, opts.password)
 	}
 	model.Service.Listen = listen
+	// REST and storage policies, of the packages that are imported for it.
+	model.Service.RegisterEndpoints = true
 	if opts.tls {
 		model.Service.TLS = new(tls.Config)
 	}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::go::Binary;
@@ -31,6 +32,12 @@ impl Kubectl {
 
     /// Runs to the end. Panics when it cannot be started or does not end.
     pub fn run(&self, arguments: &[&str]) -> Output {
+        process::run(&mut self.command(arguments), LIMIT)
+            .unwrap_or_else(|error| panic!("kubectl {}: {error}", arguments.join(" ")))
+    }
+
+    /// For a test that talks to it while it runs.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.binary.command();
         command
             .args(arguments)
@@ -38,8 +45,7 @@ impl Kubectl {
             .env_clear()
             .env("HOME", self.home.path())
             .env("KUBECONFIG", &self.kubeconfig);
-        process::run(&mut command, LIMIT)
-            .unwrap_or_else(|error| panic!("kubectl {}: {error}", arguments.join(" ")))
+        command
     }
 
     /// What it prints. Panics when it fails.

@@ -1,6 +1,6 @@
 use roost_vim_wire::{MoRef, MoType, Request};
 
-use super::collector;
+use super::{collector, post};
 use crate::call::{CallContext, CallResult, Failure};
 use crate::model::calls;
 use crate::options::Product;
@@ -21,6 +21,7 @@ pub(crate) fn call(
             // A host only has collectors.
             Product::HostAgent => Err(Failure::of("NotImplemented", "The operation is not implemented.")),
         },
+        PostEvent => |call| post::post_foreign(world, cx, &call.event_to_post),
         CreateCollectorForEvents => |call| collector::create(world, cx, call.filter),
         ReadNextEvents => |call| collector::read_next(world, this, call.max_count),
         ReadPreviousEvents => |call| collector::read_previous(world, this, call.max_count),

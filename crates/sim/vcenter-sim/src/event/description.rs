@@ -1,6 +1,6 @@
 use roost_vim_wire::Value;
 
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 
 /// How a class of events is shown: how grave it is and what it is called.
 const CLASSES: &[(&str, &str, &str)] = &[

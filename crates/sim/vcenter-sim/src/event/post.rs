@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use roost_vim_wire::{Element, Field, MoRef, MoType};
 
 use super::posted::{Argument, Posted};
+use crate::call::{CallContext, Failure};
 use crate::event::announce;
 use crate::task::Run;
 use crate::vm::Vm;
@@ -191,4 +192,36 @@ pub(crate) fn post_task(world: &mut World, task: &MoRef, scene: &Scene) -> i32 {
     // Not an event of a VM, though it is about one.
     draft.template = None;
     post(world, scene, draft.with("info", &info))
+}
+
+/// An event that a client has made itself: its message, and the object that it is about.
+pub(super) fn post_foreign(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    event: &Element,
+) -> Result<(), Failure> {
+    let text = |name: &str| event.text_of(name).filter(|text| !text.is_empty());
+    let fields = ["vm", "host", "computeResource", "datacenter", "ds", "net", "dvs"];
+    let argument = |field: &str| {
+        let inner = event.child(field)?.children.iter().find(|child| child.name != "name")?;
+        inner.moref()
+    };
+    let entity = text("objectId").zip(text("objectType"));
+    let entity = entity.map(|(id, kind)| MoRef::new(MoType::from(kind), id));
+    let about = entity.or_else(|| fields.iter().find_map(|field| argument(field)));
+    if let Some(missing) = about.as_ref().filter(|obj| !world.inventory.contains(obj)) {
+        return Err(Failure::not_found(missing));
+    }
+    let message = text("message").or_else(|| text("fullFormattedMessage"));
+    let mut draft = Draft::new("EventEx", message.unwrap_or_default());
+    if let Some(obj) = &about {
+        draft = draft.about_entity(world, obj);
+    }
+    for field in ["eventTypeId", "severity", "message", "objectId", "objectType", "objectName"] {
+        if let Some(given) = text(field) {
+            draft = draft.with(field, &given.to_owned());
+        }
+    }
+    post(world, &Scene::from(cx), draft);
+    Ok(())
 }

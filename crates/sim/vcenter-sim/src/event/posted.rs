@@ -37,7 +37,7 @@ impl Argument {
             MoType::Datacenter => &mut wire.datacenter,
             MoType::ComputeResource | MoType::ClusterComputeResource => &mut wire.compute_resource,
             MoType::Folder | MoType::StoragePod => &mut wire.folder,
-            MoType::ResourcePool => &mut wire.resource_pool,
+            MoType::ResourcePool | MoType::VirtualApp => &mut wire.resource_pool,
             MoType::HostSystem => &mut wire.host,
             MoType::Datastore => &mut wire.datastore,
             MoType::Network | MoType::DistributedVirtualPortgroup => &mut wire.network,

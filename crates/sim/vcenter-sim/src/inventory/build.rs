@@ -5,17 +5,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_clock::Random;
 use roost_vim_wire::types::ResourceConfigSpec;
-use roost_vim_wire::{MoRef, MoType};
+use roost_vim_wire::{Element, MoRef, MoType};
 
 use crate::guest::Dhcp;
 use crate::inventory::cluster_config::ClusterConfig;
 use crate::inventory::{
-    Compute, CustomFields, Datacenter, Datastore, Folder, FolderKind, Host, HostConnection, Ids,
-    Inventory, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig, Table, draw_uuid,
-    uuid_text,
+    Compute, CustomFields, Datacenter, Datastore, DatastoreKind, Folder, FolderKind, Host,
+    HostConnection, Ids, Inventory, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig,
+    Table, draw_uuid, uuid_text,
 };
 use crate::options::{Options, Product};
-use crate::pool::{Demand, Pool, unlimited};
+use crate::pool::{App, Demand, Pool, unlimited};
 
 /// MHz of a host's core.
 const CORE_MHZ: i32 = 2_400;
@@ -120,6 +120,17 @@ impl Builder<'_> {
         };
         let datacenter = self.inventory.ids.next(MoType::Datacenter, "datacenter-");
         let mut places = self.datacenter_folders(&name, &datacenter, &parent);
+        // As vcsim does it: beside the folder that all else goes into.
+        for pod in 0..self.options.pods {
+            let (moref, name) = (
+                self.inventory.ids.next(MoType::StoragePod, "group-p"),
+                format!("{name}_POD{pod}"),
+            );
+            self.inventory
+                .folders
+                .insert(&moref, Folder::new(&name, Some(&places.datastore), FolderKind::Pod));
+            self.inventory.hang(&places.datastore, &name, &moref);
+        }
         if let Some(folder) = &folder_name {
             for (place, kind) in [
                 (&mut places.vm, FolderKind::Vm),
@@ -131,18 +142,11 @@ impl Builder<'_> {
             }
         }
         let networks = self.networks(&name, &places);
-        for pod in 0..self.options.pods {
-            let (moref, name) = (
-                self.inventory.ids.next(MoType::StoragePod, "group-p"),
-                format!("{name}_POD{pod}"),
-            );
-            self.inventory
-                .folders
-                .insert(&moref, Folder::new(&name, Some(&places.datastore), FolderKind::Pod));
-            self.inventory.hang(&places.datastore, &name, &moref);
-        }
         for store in 0..self.options.datastores {
-            self.datastore(&format!("LocalDS_{store}"), &places);
+            self.datastore(&format!("LocalDS_{store}"), DatastoreKind::Vmfs, &places);
+        }
+        for store in 0..self.options.vsan_datastores {
+            self.datastore(&format!("vsanDatastore_{store}"), DatastoreKind::Vsan, &places);
         }
         let computes = self.computes(&name, &places);
         self.connect(&datacenter);
@@ -254,7 +258,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn datastore(&mut self, name: &str, places: &Places) {
+    pub(super) fn datastore(&mut self, name: &str, kind: DatastoreKind, places: &Places) {
         let moref = self.inventory.ids.next(MoType::Datastore, "datastore-");
         let row = Datastore {
             name: name.into(),
@@ -268,6 +272,7 @@ impl Builder<'_> {
             capacity: self.datastore_capacity(),
             accessible: true,
             maintenance: false,
+            kind,
             hosts: Vec::new(),
         };
         self.inventory.datastores.insert(&moref, row);
@@ -294,6 +299,9 @@ impl Builder<'_> {
             self.compute(&name, &compute, places, &hosts);
             for pool in 1..=self.options.pools {
                 self.child_pool(&compute, &format!("{name}_RP{pool}"));
+            }
+            for app in 0..self.options.apps {
+                self.app(&compute, &format!("{name}_APP{app}"), &places.vm);
             }
             computes.push(compute);
         }
@@ -365,6 +373,19 @@ impl Builder<'_> {
         if let Some(root) = self.inventory.pools.get_mut(&root) {
             root.pools.push(pool);
         }
+    }
+
+    fn app(&mut self, compute: &MoRef, name: &str, folder: &MoRef) {
+        let Some(root) = self.inventory.computes.get(compute).map(|row| row.pool.clone()) else {
+            return;
+        };
+        let app = App {
+            folder: folder.clone(),
+            config: Element::new("vAppConfig").typed("VmConfigInfo"),
+            annotation: String::new(),
+            uuid: uuid_text(draw_uuid(self.random)),
+        };
+        self.inventory.enter_app(&root, name, pool_config(), app);
     }
 
     /// Every host of a datacenter sees every datastore and network of it.

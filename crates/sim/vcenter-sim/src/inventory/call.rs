@@ -2,7 +2,7 @@ use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
 use crate::inventory::{
-    cluster_ops, custom_field_ops, environment, folder_ops, host_ops, pool_ops, recommend,
+    app_ops, cluster_ops, custom_field_ops, environment, folder_ops, host_ops, pool_ops, recommend,
     storage_pod, switch_ops,
 };
 use crate::model::calls;
@@ -27,6 +27,7 @@ pub(crate) fn call(
         EnterMaintenanceModeTask => |call| Ok(host_ops::enter_maintenance(world, cx, this, call.evacuate_powered_off_vms.unwrap_or(false))),
         ExitMaintenanceModeTask => |_| Ok(host_ops::exit_maintenance(world, cx, this)),
         DisconnectHostTask => |_| Ok(host_ops::disconnect(world, cx, this)),
+        QueryTpmAttestationReport => |_| Ok(None),
         ReconnectHostTask => |_| Ok(host_ops::reconnect(world, cx, this)),
         CreateDvsTask => |call| switch_ops::create(world, cx, this, call.spec),
         ReconfigureDvsTask => |call| Ok(switch_ops::reconfigure(world, cx, this, call.spec)),
@@ -39,12 +40,21 @@ pub(crate) fn call(
         CreateFolder => |call| folder_ops::create(world, this, &call.name),
         MoveIntoFolderTask => |call| folder_ops::move_into(world, cx, this, call.list),
         CreateResourcePool => |call| pool_ops::create(world, cx, this, &call.name, &call.spec),
+        CreateVApp => |call| app_ops::create(world, cx, this, call),
+        CreateChildVmTask => |call| app_ops::create_vm(world, cx, this, (call.config, call.host)),
+        PowerOnVAppTask => |_| app_ops::power_on(world, cx, this),
+        PowerOffVAppTask => |_| app_ops::power_off(world, cx, this),
+        SuspendVAppTask => |_| app_ops::suspend(world, cx, this),
+        UpdateVAppConfig => |call| app_ops::update(world, this, &call.spec),
         UpdateConfig => |call| pool_ops::update(world, cx, this, call.name.as_deref(), call.config.as_ref()),
         AddCustomFieldDef => |call| custom_field_ops::define(world, &call.name, call.mo_type.as_deref()),
+        RenameCustomFieldDef => |call| custom_field_ops::rename(world, call.key, &call.name),
+        RemoveCustomFieldDef => |call| custom_field_ops::remove(world, call.key),
         SetField => |call| custom_field_ops::set(world, &call.entity, call.key, &call.value),
         QueryConfigOption => |_| Ok(environment::config_option()),
         QueryConfigOptionEx => |_| Ok(environment::config_option()),
         QueryConfigTarget => |_| Ok(environment::config_target(world, this)),
+        PowerOnMultiVmTask => |call| crate::vm::power_on_many(world, cx, this, call.vm),
         CreateStoragePod => |call| storage_pod::create(world, this, &call.name),
         ConfigureStorageDrsForPodTask => |call| storage_pod::configure(world, cx, &call.pod),
         ApplyStorageDrsRecommendationTask => |call| storage_pod::apply(world, cx, this, &call.key),

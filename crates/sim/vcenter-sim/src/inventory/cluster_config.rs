@@ -3,7 +3,7 @@
 use roost_vim_wire::{Array, Element, Value};
 
 use crate::call::Failure;
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 
 /// Kept as it came, because nothing here acts on most of it.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,7 @@ pub(crate) struct ClusterConfig {
     rules: Vec<Element>,
     das_vms: Vec<Element>,
     drs_vms: Vec<Element>,
+    orchestration: Vec<Element>,
     next_rule: i32,
 }
 
@@ -46,6 +47,7 @@ impl ClusterConfig {
                 "rulesSpec" => new.change_rule(part)?,
                 "dasVmConfigSpec" => change(&mut new.das_vms, part, "key")?,
                 "drsVmConfigSpec" => change(&mut new.drs_vms, part, "key")?,
+                "vmOrchestrationSpec" => change(&mut new.orchestration, part, "vm")?,
                 _ => {}
             }
         }
@@ -93,6 +95,7 @@ impl ClusterConfig {
             .record("drsConfig", self.drs())
             .put("drsVmConfig", array("ClusterDrsVmConfigInfo", &self.drs_vms))
             .put("rule", array("ClusterRuleInfo", &self.rules))
+            .put("vmOrchestration", array("ClusterVmOrchestrationInfo", &self.orchestration))
             .put("group", array("ClusterGroupInfo", &self.groups))
     }
 }

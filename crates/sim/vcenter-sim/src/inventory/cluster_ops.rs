@@ -18,6 +18,9 @@ pub(super) fn create_datacenter(
     this: &MoRef,
     name: &str,
 ) -> Result<MoRef, Failure> {
+    if world.product == crate::options::Product::HostAgent {
+        return Err(Failure::of("NotSupported", "A host has one datacenter only."));
+    }
     let name: Arc<str> = checked_name(name)?.into();
     need_folder(world, this, FolderKind::Datacenter)?;
     world.inventory.refuse_duplicate(this, &name)?;

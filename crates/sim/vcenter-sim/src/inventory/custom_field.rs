@@ -61,6 +61,18 @@ impl CustomFields {
         values.map(wire).collect()
     }
 
+    /// Drops a definition. Returns the objects that had a value.
+    pub(crate) fn remove(&mut self, key: i32) -> Vec<MoRef> {
+        self.definitions.retain(|definition| definition.key != key);
+        let had = self
+            .values
+            .iter_mut()
+            .filter_map(|(obj, values)| values.remove(&key).map(|_| obj.clone()));
+        let mut had: Vec<MoRef> = had.collect();
+        had.sort();
+        had
+    }
+
     pub(crate) fn forget(&mut self, obj: &MoRef) {
         self.values.remove(obj);
     }

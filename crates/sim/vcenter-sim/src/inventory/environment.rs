@@ -2,7 +2,7 @@
 
 use roost_vim_wire::{Element, MoRef, Value};
 
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::vm::guest_full_name;
 use crate::world::World;
 
@@ -50,7 +50,8 @@ pub(super) fn config_target(world: &World, environment: &MoRef) -> Option<Elemen
     let row = world.inventory.datacenters.get(&datacenter)?;
     let datastores = row.datastores.iter().filter_map(|datastore| {
         let name = world.inventory.name(datastore)?;
-        let capacity = world.inventory.datastores.get(datastore)?.capacity;
+        let row = world.inventory.datastores.get(datastore)?;
+        let capacity = row.capacity;
         let summary = Record::of("DatastoreSummary")
             .set("datastore", datastore)
             .text("name", name)
@@ -58,7 +59,7 @@ pub(super) fn config_target(world: &World, environment: &MoRef) -> Option<Elemen
             .set("capacity", &capacity)
             .set("freeSpace", &world.store.free(datastore, capacity))
             .set("accessible", &true)
-            .text("type", "VMFS");
+            .text("type", row.kind.name());
         let info = Record::of("VirtualMachineDatastoreInfo").text("name", name);
         Some(info.record("datastore", summary).text("mode", "readWrite"))
     });

@@ -3,7 +3,7 @@
 use roost_vim_wire::{MoRef, MoType};
 
 use crate::inventory::build::Builder;
-use crate::inventory::{Folder, FolderKind};
+use crate::inventory::{DatastoreKind, Folder, FolderKind};
 
 impl Builder<'_> {
     pub(super) fn host_agent(&mut self) {
@@ -16,7 +16,7 @@ impl Builder<'_> {
         let network = MoRef::new(MoType::Network, "HaNetwork-VM Network");
         self.network("VM Network", &network, None, &places);
         for store in 0..self.options.datastores {
-            self.datastore(&format!("LocalDS_{store}"), &places);
+            self.datastore(&format!("LocalDS_{store}"), DatastoreKind::Vmfs, &places);
         }
         let compute = MoRef::new(MoType::ComputeResource, "ha-compute-res");
         self.compute("localhost.localdomain", &compute, &places, &["localhost.localdomain".into()]);

@@ -23,7 +23,7 @@ impl Inventory {
                 self.computes.get(obj).map(|row| &row.name)
             }
             MoType::HostSystem => self.hosts.get(obj).map(|row| &row.name),
-            MoType::ResourcePool => self.pools.get(obj).map(|row| &row.name),
+            MoType::ResourcePool | MoType::VirtualApp => self.pools.get(obj).map(|row| &row.name),
             MoType::Datastore => self.datastores.get(obj).map(|row| &row.name),
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get(obj).map(|row| &row.name)
@@ -45,7 +45,9 @@ impl Inventory {
                 self.computes.get(obj).map(|row| row.parent.clone())
             }
             MoType::HostSystem => self.hosts.get(obj).map(|row| row.parent.clone()),
-            MoType::ResourcePool => self.pools.get(obj).map(|row| row.parent.clone()),
+            MoType::ResourcePool | MoType::VirtualApp => {
+                self.pools.get(obj).map(|row| row.parent.clone())
+            }
             MoType::Datastore => self.datastores.get(obj).map(|row| row.parent.clone()),
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get(obj).map(|row| row.parent.clone())
@@ -71,7 +73,7 @@ impl Inventory {
     pub(crate) fn children(&self, obj: &MoRef) -> Vec<MoRef> {
         let tree = self.tree_children(obj);
         match obj.kind {
-            MoType::ResourcePool | MoType::HostSystem => {
+            MoType::ResourcePool | MoType::VirtualApp | MoType::HostSystem => {
                 tree.into_iter().chain(self.vms_of(obj).cloned()).collect()
             }
             _ => tree,
@@ -100,7 +102,7 @@ impl Inventory {
                 .get(obj)
                 .map(|row| row.hosts.iter().chain([&row.pool]).cloned().collect())
                 .unwrap_or_default(),
-            MoType::ResourcePool => {
+            MoType::ResourcePool | MoType::VirtualApp => {
                 self.pools.get(obj).map(|row| row.pools.clone()).unwrap_or_default()
             }
             _ => Vec::new(),
@@ -130,7 +132,7 @@ impl Inventory {
                 of(&mut self.computes.refs())
             }
             MoType::HostSystem => of(&mut self.hosts.refs()),
-            MoType::ResourcePool => of(&mut self.pools.refs()),
+            MoType::ResourcePool | MoType::VirtualApp => of(&mut self.pools.refs()),
             MoType::Datastore => of(&mut self.datastores.refs()),
             MoType::Network | MoType::DistributedVirtualPortgroup => of(&mut self.networks.refs()),
             MoType::VmwareDistributedVirtualSwitch => of(&mut self.switches.refs()),

@@ -167,7 +167,9 @@ impl Inventory {
                 self.computes.get_mut(obj).map(|row| &mut row.name)
             }
             MoType::HostSystem => self.hosts.get_mut(obj).map(|row| &mut row.name),
-            MoType::ResourcePool => self.pools.get_mut(obj).map(|row| &mut row.name),
+            MoType::ResourcePool | MoType::VirtualApp => {
+                self.pools.get_mut(obj).map(|row| &mut row.name)
+            }
             MoType::Datastore => self.datastores.get_mut(obj).map(|row| &mut row.name),
             MoType::Network | MoType::DistributedVirtualPortgroup => {
                 self.networks.get_mut(obj).map(|row| &mut row.name)
@@ -195,6 +197,11 @@ impl Inventory {
 
     /// Hangs an object of the tree into another folder.
     pub(crate) fn move_to_folder(&mut self, obj: &MoRef, folder: &MoRef) {
+        if let Some(app) = self.pools.get_mut(obj).and_then(|row| row.app.as_deref_mut()) {
+            app.folder = folder.clone();
+            self.changes.modified(obj, ["parentFolder"]);
+            return;
+        }
         let (Some(old), Some(name)) = (self.parent(obj), self.shared_name(obj).cloned()) else {
             return;
         };

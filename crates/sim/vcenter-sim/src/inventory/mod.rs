@@ -1,5 +1,6 @@
 //! What the datacenter holds: the tree of objects, the references between them, and the record of what changed.
 
+mod app_ops;
 mod build;
 mod call;
 mod change;
@@ -22,7 +23,7 @@ mod name;
 mod pool_ops;
 pub(crate) mod property;
 mod recommend;
-pub(crate) mod record;
+mod record;
 mod storage;
 mod storage_pod;
 mod switch_ops;
@@ -32,7 +33,7 @@ mod uuid;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use roost_vim_wire::{MoRef, MoType};
+use roost_vim_wire::{Array, MoRef, MoType, Value};
 
 pub(crate) use call::call;
 pub(crate) use change::{Change, Changed, Changes};
@@ -43,7 +44,10 @@ pub(crate) use folder::{Folder, FolderKind};
 pub(crate) use id::Ids;
 pub(crate) use lookup::duplicate_name;
 pub(crate) use name::{checked_name, stored_name};
-pub(crate) use storage::{Datastore, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig};
+pub(crate) use record::Record;
+pub(crate) use storage::{
+    Datastore, DatastoreKind, Network, PortGroup, PortGroupConfig, Switch, SwitchConfig,
+};
 pub(crate) use storage_pod::Recommendations;
 pub(crate) use table::Table;
 pub(crate) use uuid::{draw_uuid, parse_uuid, uuid_text};
@@ -52,6 +56,11 @@ use crate::guest::Dhcp;
 use crate::options::Product;
 use crate::pool::Pool;
 use crate::vm::Vm;
+
+/// A list of texts.
+pub(crate) fn strings<const N: usize>(texts: [&str; N]) -> Value {
+    Value::Array(Array::new("string", texts.into_iter().map(Value::string).collect()))
+}
 
 /// A path that objects of this kind do not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,14 +110,18 @@ impl Inventory {
             MoType::Datacenter => self.datacenters.contains(obj),
             MoType::ClusterComputeResource | MoType::ComputeResource => self.computes.contains(obj),
             MoType::HostSystem => self.hosts.contains(obj),
-            MoType::ResourcePool => self.pools.contains(obj),
+            MoType::ResourcePool | MoType::VirtualApp => self.pools.contains(obj),
             MoType::Datastore => self.datastores.contains(obj),
             MoType::Network | MoType::DistributedVirtualPortgroup => self.networks.contains(obj),
             MoType::VmwareDistributedVirtualSwitch => self.switches.contains(obj),
             MoType::VirtualMachineSnapshot => self.snapshots.contains(obj),
             MoType::HostDatastoreBrowser => self.datastore_of_browser(obj).is_some(),
             MoType::EnvironmentBrowser => self.compute_of_environment(obj).is_some(),
-            _ => self.others.contains(obj) || crate::service::is_manager(self.product, obj),
+            _ => {
+                self.others.contains(obj)
+                    || crate::service::is_manager(self.product, obj)
+                    || crate::host_config::host_of(self, obj).is_some()
+            }
         }
     }
 

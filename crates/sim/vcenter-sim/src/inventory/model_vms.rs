@@ -40,7 +40,8 @@ impl Builder<'_> {
         match options.product {
             Product::VirtualCenter => {
                 options.datacenters
-                    * (options.clusters * options.pools.max(1) + options.standalone_hosts)
+                    * (options.clusters * (options.pools.max(1) + options.apps)
+                        + options.standalone_hosts)
             }
             Product::HostAgent => 1,
         }
@@ -49,7 +50,7 @@ impl Builder<'_> {
     /// Cores and memory of a host: so that the VMs which it may have to run at the start take at most half.
     pub(super) fn host_size(&self) -> (i16, i64) {
         let options = self.options;
-        let per_cluster = options.vms * options.pools.max(1);
+        let per_cluster = options.vms * (options.pools.max(1) + options.apps);
         let per_host = per_cluster.div_ceil(options.hosts.max(1)).max(options.vms);
         let per_host = i64::try_from(per_host).unwrap_or(i64::MAX);
         let one = Demand::of(1, MODEL_MEMORY_MB, &Settings::default());
@@ -91,11 +92,13 @@ impl Builder<'_> {
             let pools: Vec<(MoRef, String)> = if compute.kind == MoType::ComputeResource {
                 let name = if prefix == "ha" { "ha-host".into() } else { row.name.to_string() };
                 vec![(row.pool.clone(), name)]
-            } else if root_pool.is_empty() {
-                vec![(row.pool.clone(), format!("{}_RP0", row.name))]
             } else {
+                let own = (self.options.pools == 0)
+                    .then(|| (row.pool.clone(), format!("{}_RP0", row.name)));
                 let name = |pool: &MoRef| self.inventory.name(pool).unwrap_or_default().to_owned();
-                root_pool.iter().map(|pool| (pool.clone(), name(pool))).collect()
+                own.into_iter()
+                    .chain(root_pool.iter().map(|pool| (pool.clone(), name(pool))))
+                    .collect()
             };
             for (pool, prefix) in pools {
                 for index in 0..self.options.vms {

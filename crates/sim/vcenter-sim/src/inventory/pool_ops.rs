@@ -41,7 +41,7 @@ pub(super) fn create(
     Ok(pool)
 }
 
-fn refuse_duplicate(world: &World, parent: &MoRef, name: &str) -> Result<(), Failure> {
+pub(super) fn refuse_duplicate(world: &World, parent: &MoRef, name: &str) -> Result<(), Failure> {
     let siblings = world.inventory.pools.get(parent).into_iter().flat_map(|pool| &pool.pools);
     let mut named = siblings.filter(|pool| world.inventory.name(pool) == Some(name));
     match named.next() {
@@ -51,7 +51,10 @@ fn refuse_duplicate(world: &World, parent: &MoRef, name: &str) -> Result<(), Fai
 }
 
 /// Takes over what a request gives, if it makes sense.
-fn merge(config: &mut ResourceConfigSpec, spec: &ResourceConfigSpec) -> Result<(), Failure> {
+pub(super) fn merge(
+    config: &mut ResourceConfigSpec,
+    spec: &ResourceConfigSpec,
+) -> Result<(), Failure> {
     let check = |given: &ResourceAllocationInfo, property: &str| {
         let (reservation, limit) = (given.reservation.unwrap_or(0), given.limit.unwrap_or(-1));
         if reservation < 0 || limit < -1 || limit >= 0 && reservation > limit {

@@ -29,12 +29,18 @@ pub(super) fn datastores(
         return Err(Failure::not_found(pod));
     }
     let needed = needed_bytes(world, spec);
+    let policy = spec.config_spec.as_ref().and_then(|config| {
+        let id = config.vm_profile.first()?.text_of("profileId")?;
+        Some(id).filter(|id| !id.is_empty())
+    });
+    let allowed = allowed_by(world, policy)?;
     let mut found: Vec<(i64, MoRef)> = members(world, pod)
         .into_iter()
         .filter_map(|moref| {
             let row = world.inventory.datastores.get(&moref)?;
             let free = world.store.free(&moref, row.capacity);
-            (row.accessible && !row.maintenance && free >= needed).then_some((free, moref))
+            let fits = allowed.as_ref().is_none_or(|allowed| allowed.contains(&moref));
+            (row.accessible && !row.maintenance && fits && free >= needed).then_some((free, moref))
         })
         .collect();
     found.sort_by_key(|(free, _)| std::cmp::Reverse(*free));

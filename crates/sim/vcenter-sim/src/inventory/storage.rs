@@ -2,6 +2,24 @@ use std::sync::Arc;
 
 use roost_vim_wire::{Element, MoRef};
 
+/// What a datastore is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DatastoreKind {
+    Vmfs,
+    /// It names top-level directories itself.
+    Vsan,
+}
+
+impl DatastoreKind {
+    /// As the `type` of a summary says it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Vmfs => "VMFS",
+            Self::Vsan => "vsan",
+        }
+    }
+}
+
 /// A datastore. Its files are in the [`Store`](crate::store::Store).
 #[derive(Debug, Clone)]
 pub(crate) struct Datastore {
@@ -13,6 +31,7 @@ pub(crate) struct Datastore {
     pub capacity: i64,
     pub accessible: bool,
     pub maintenance: bool,
+    pub kind: DatastoreKind,
     pub hosts: Vec<MoRef>,
 }
 

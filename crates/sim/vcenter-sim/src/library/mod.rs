@@ -25,6 +25,8 @@ pub(crate) struct Libraries {
     items: BTreeMap<String, Item>,
     pub updates: BTreeMap<String, UpdateSession>,
     pub downloads: BTreeMap<String, DownloadSession>,
+    /// In PEM, by id.
+    pub certificates: BTreeMap<String, String>,
     random: Random,
 }
 
@@ -118,6 +120,7 @@ impl Libraries {
             items: BTreeMap::new(),
             updates: BTreeMap::new(),
             downloads: BTreeMap::new(),
+            certificates: BTreeMap::new(),
             random: Random::from_seed(options.seed).fork("library"),
         }
     }
@@ -274,6 +277,20 @@ pub(crate) fn copy_item(
         item.files = files;
     }
     Some(new)
+}
+
+/// Notes whether the files of an item that came from another library are here.
+pub(crate) fn set_cached(world: &mut World, id: &str, is_cached: bool) {
+    if let Some(item) = world.libraries.item_mut(id) {
+        item.is_cached = is_cached;
+    }
+}
+
+/// The files of a whole subscribed library make room.
+pub(crate) fn evict_library(world: &mut World, id: &str) {
+    for item in world.libraries.items.values_mut().filter(|item| item.library == id) {
+        item.is_cached = false;
+    }
 }
 
 /// Makes a subscribed library hold what its source holds: new items, new files, and nothing that is gone there.

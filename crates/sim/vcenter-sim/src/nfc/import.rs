@@ -23,6 +23,34 @@ fn problem(words: String) -> Element {
     Element::new("returnval").with_field("error", &failure.localized())
 }
 
+/// Formats of disks that only hosted products have are another fault than those that nobody has.
+fn no_provisioning(asked: &str) -> Element {
+    let of_hosted =
+        ["monolithicSparse", "monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"];
+    let failure = if of_hosted.contains(&asked) {
+        let message =
+            format!("The platform has no disks of type {asked} (DeviceUnsupportedForVmPlatform).");
+        Failure::of("DeviceUnsupportedForVmPlatform", message)
+    } else {
+        let message = format!("Disk provisioning type not supported: {asked}");
+        Failure::of("OvfUnsupportedDiskProvisioning", message)
+            .with("diskProvisioning", &asked.to_owned())
+            .with("supportedDiskProvisioning", &"thin,thick,eagerZeroedThick".to_owned())
+    };
+    Element::new("returnval").with_field("error", &failure.localized())
+}
+
+/// The first property that is given another value than the package fixes for it.
+fn fixed_property(envelope: &Envelope, asked: &Element) -> Option<String> {
+    let given = asked.children_named("propertyMapping");
+    let mut given = given.filter_map(|pair| Some((pair.text_of("key")?, pair.text_of("value")?)));
+    given.find_map(|(key, value)| {
+        let is_it = |property: &&crate::ovf::Property| property.key() == key;
+        let property = envelope.properties.iter().find(is_it)?;
+        (!property.user_configurable && property.value != value).then(|| key.to_owned())
+    })
+}
+
 pub(super) fn import_spec(world: &World, call: &CreateImportSpec) -> Element {
     let envelope = match Envelope::parse(call.ovf_descriptor.as_bytes()) {
         Ok(envelope) => envelope,
@@ -30,9 +58,19 @@ pub(super) fn import_spec(world: &World, call: &CreateImportSpec) -> Element {
     };
     let asked = &call.cisp;
     let text = |name: &str| asked.text_of(name).filter(|text| !text.is_empty());
+    let asked_provisioning = text("diskProvisioning").unwrap_or("thin");
+    let Some(provisioning) = Provisioning::parse(asked_provisioning) else {
+        return no_provisioning(asked_provisioning);
+    };
+    if let Some(key) = fixed_property(&envelope, asked) {
+        let message = format!("Property '{key}' cannot be configured by a user.");
+        let fault =
+            Failure::of("OvfProperty", message).with("type", &String::new()).with("value", &key);
+        return Element::new("returnval").with_field("error", &fault.localized());
+    }
     let mut choices = Choices {
         name: text("entityName").unwrap_or(&envelope.name).to_owned(),
-        provisioning: Provisioning::parse(text("diskProvisioning").unwrap_or("thin")),
+        provisioning,
         option: text("deploymentOption").map(Into::into),
         ..Choices::default()
     };

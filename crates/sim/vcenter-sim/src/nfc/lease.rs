@@ -157,20 +157,25 @@ pub(super) fn abort(world: &mut World, cx: &CallContext<'_>, lease: &MoRef) -> R
     Ok(())
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// The checksums of what has been sent. Disks that nobody filled have none.
 pub(super) fn manifest(world: &World, lease: &MoRef) -> Result<Vec<Element>, Failure> {
     let row = world.leases.get(lease).ok_or_else(|| Failure::not_found(lease))?;
     let entry = |file: &LeaseFile| {
         let content = store::content(world, &file.path)?;
-        let mut sum = String::new();
-        for byte in Sha256::digest(&content) {
-            // Writing to a string cannot fail.
-            let _ = write!(sum, "{byte:02x}");
-        }
+        let sha1 = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &content);
+        let sum = hex(&Sha256::digest(&content));
         Some(
             Element::new("returnval")
                 .with_field("key", &file.key)
-                .with_field("sha1", &String::new())
+                .with_field("sha1", &hex(sha1.as_ref()))
                 .with_field("checksum", &sum)
                 .with_field("checksumType", &"sha256".to_owned())
                 .with_field("size", &i64::try_from(content.len()).unwrap_or(0))

@@ -24,12 +24,14 @@ pub(crate) enum Provisioning {
 }
 
 impl Provisioning {
-    pub(crate) fn parse(text: &str) -> Self {
-        match text {
-            "thick" | "flat" | "monolithicFlat" | "twoGbMaxExtentFlat" => Self::Thick,
+    /// `None`: there is no such provisioning, or none on the datastores of a host.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "" | "thin" | "sparse" | "seSparse" => Self::Thin,
+            "thick" | "flat" => Self::Thick,
             "eagerZeroedThick" => Self::EagerZeroed,
-            _ => Self::Thin,
-        }
+            _ => return None,
+        })
     }
 }
 
@@ -163,6 +165,7 @@ impl<'a> Devices<'a> {
             operation: Some(Operation::Add),
             file_operation: file,
             device,
+            ..Default::default()
         });
     }
 

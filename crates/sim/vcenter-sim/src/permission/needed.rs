@@ -83,7 +83,11 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
                     let call = request.decode::<ValidateCredentialsInGuest>();
                     need(privilege, &call.map(|call| call.vm).unwrap_or_default());
                 }
-                _ => need(privilege, this),
+                // What a host is configured with is part of the host.
+                _ => {
+                    let host = crate::host_config::host_of(&world.inventory, this);
+                    need(privilege, &host.unwrap_or_else(|| this.clone()));
+                }
             }
         }
     }
@@ -174,11 +178,17 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "Folder.Move",
     "Folder.Rename",
     "Global.CancelTask",
+    "Global.Licenses",
+    "Global.LogEvent",
     "Global.ManageCustomFields",
     "Global.SetCustomField",
     "Global.Settings",
     "Host.Config.Connection",
+    "Host.Config.DateTime",
     "Host.Config.Maintenance",
+    "Host.Config.NetService",
+    "Host.Config.Network",
+    "Host.Config.Storage",
     "Host.Inventory.AddHostToCluster",
     "Host.Inventory.AddStandaloneHost",
     "Host.Inventory.CreateCluster",
@@ -202,8 +212,12 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "System.Anonymous",
     "System.Read",
     "System.View",
+    "VApp.Create",
     "VApp.Export",
     "VApp.Import",
+    "VApp.PowerOff",
+    "VApp.PowerOn",
+    "VirtualMachine.Config.AddExistingDisk",
     "VirtualMachine.Config.AddNewDisk",
     "VirtualMachine.Config.AddRemoveDevice",
     "VirtualMachine.Config.AdvancedConfig",
@@ -212,6 +226,7 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "VirtualMachine.Config.DiskExtend",
     "VirtualMachine.Config.EditDevice",
     "VirtualMachine.Config.Memory",
+    "VirtualMachine.Config.RemoveDisk",
     "VirtualMachine.Config.Rename",
     "VirtualMachine.Config.Settings",
     "VirtualMachine.Config.UpgradeVirtualHardware",

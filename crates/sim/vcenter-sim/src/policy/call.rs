@@ -1,11 +1,11 @@
 use roost_vim_wire::types::{
     PbmPlacementCompatibilityResult, PbmPlacementHub, PbmProfileId, PbmServerObjectRef,
 };
-use roost_vim_wire::{Element, MoRef, MoType, Request};
+use roost_vim_wire::{Element, Method, MoRef, MoType, Request, methods};
 
 use super::profile::Profile;
 use super::{Policies, obstacle, unknown};
-use crate::call::{CallContext, CallResult, Failure};
+use crate::call::{CallContext, CallResult, Failure, ReplyBody};
 use crate::model::calls;
 use crate::service::manager;
 use crate::world::World;
@@ -17,7 +17,7 @@ pub(crate) fn call(
     world: &mut World,
     cx: &CallContext<'_>,
 ) -> Option<CallResult> {
-    calls! { request;
+    let answered = calls! { request;
         PbmRetrieveServiceContent => |_| Ok(content(world)),
         PbmQueryProfile => |call| {
             let category = call.profile_category.unwrap_or_default();
@@ -91,7 +91,17 @@ pub(crate) fn call(
             let checked = check(world, &call.hubs_to_search, &[profile]);
             Ok(checked.into_iter().filter(|result| result.error.is_empty()).map(|result| result.hub).collect())
         },
+    };
+    // It belongs to a namespace of its own, which clients insist on.
+    if request.method != <methods::PbmQueryIOFiltersFromProfileId as Method>::NAME {
+        return answered;
     }
+    answered.map(|result| {
+        result.map(|body| {
+            let text = String::from_utf8_lossy(&body.0);
+            ReplyBody(text.replacen("\"urn:pbm\"", "\"urn:internalpbm\"", 1).into_bytes())
+        })
+    })
 }
 
 fn content(world: &World) -> Element {

@@ -1,7 +1,7 @@
 //! Storage policies: profiles, which datastores they allow, and which VMs and disks have one.
 //!
-//! A policy is a list of rules. A rule about tags allows the datastores that carry one of the tags; a rule about vSAN allows none,
-//! because no datastore here is vSAN; rules about encryption and topology allow all.
+//! A policy is a list of rules. A rule about tags allows the datastores that carry one of the tags; a rule about vSAN allows those that
+//! are vSAN; rules about encryption and topology allow all.
 
 mod call;
 mod profile;
@@ -9,12 +9,14 @@ mod profile;
 use std::collections::BTreeMap;
 
 use roost_clock::Random;
-use roost_vim_wire::MoRef;
+use roost_vim_wire::types::VirtualMachineConfigSpec;
+use roost_vim_wire::{Element, MoRef};
 
 pub(crate) use call::call;
 use profile::{Profile, Rule};
 
 use crate::call::Failure;
+use crate::inventory::DatastoreKind;
 use crate::options::Options;
 use crate::rest::tag_names;
 use crate::world::World;
@@ -62,7 +64,11 @@ fn obstacle(world: &World, profile: &Profile, datastore: &MoRef) -> Option<Strin
     let carried = tag_names(world, datastore);
     profile.rules.iter().find_map(|rule| match rule {
         Rule::Any => None,
-        Rule::Vsan => Some("The datastore is not a vSAN datastore.".to_owned()),
+        Rule::Vsan => {
+            let row = world.inventory.datastores.get(datastore);
+            let is_vsan = row.is_some_and(|row| row.kind == DatastoreKind::Vsan);
+            (!is_vsan).then(|| "The datastore is not a vSAN datastore.".to_owned())
+        }
         Rule::Tag { category, tags } => {
             let fits = |(own, tag): &(String, String)| own == category && tags.contains(tag);
             let words =
@@ -77,6 +83,29 @@ pub(crate) fn compatible(world: &World, id: &str) -> Result<Vec<MoRef>, Failure>
     let profile = world.policies.get(id).ok_or_else(|| unknown(id))?;
     let all = world.inventory.datastores.refs();
     Ok(all.filter(|datastore| obstacle(world, profile, datastore).is_none()).cloned().collect())
+}
+
+/// Which policies a request asks for: the home's, then those of its disks in their order.
+pub(crate) fn asked(spec: &VirtualMachineConfigSpec) -> Vec<Option<String>> {
+    let id = |profiles: &[Element]| {
+        let id = profiles.first().and_then(|profile| profile.text_of("profileId"));
+        id.filter(|id| !id.is_empty()).map(str::to_owned)
+    };
+    let disks = spec.device_change.iter().filter(|change| change.device.is_disk());
+    [id(&spec.vm_profile)].into_iter().chain(disks.map(|change| id(&change.profile))).collect()
+}
+
+/// Gives a new VM's home and its disks the policies that were asked for.
+pub(crate) fn associate_new(world: &mut World, vm: &MoRef, asked: &[Option<String>]) {
+    let Some(row) = world.inventory.vms.get(vm) else { return };
+    let disks = row.config.devices.iter().filter(|device| device.base.is_disk());
+    let disks = disks.map(|device| format!("{}:{}", vm.id, device.key()));
+    let keys: Vec<String> = [vm.id.to_string()].into_iter().chain(disks).collect();
+    for (key, id) in keys.into_iter().zip(asked) {
+        if let Some(id) = id {
+            world.policies.associations.insert(key, id.clone());
+        }
+    }
 }
 
 /// Gives a VM's home and all of its disks a policy.

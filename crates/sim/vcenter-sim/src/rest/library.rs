@@ -42,13 +42,42 @@ pub(super) fn carry_out(
         },
         ["library" | "local-library" | "subscribed-library", id] => one(world, cx, ask, id),
         ["security-policies"] => Outcome::Value(json!([{
-            "policy": "fdc9f24f-4b1b-4f5e-9a0e-3b1d0a6a2f11",
+            "policy": OVF_POLICY,
             "name": "OVF default policy",
             "item_type_rules": { "ovf": "OVF_STRICT_VERIFICATION" },
         }])),
-        ["trusted-certificates"] => Outcome::Value(json!({ "certificates": [] })),
+        ["trusted-certificates", rest @ ..] => certificates(world, ask, rest),
         // `/api/content/library/item` is routed before; this is the spelling without a library in between.
         ["item", rest @ ..] => library_session::carry_out(world, cx, ask, rest),
+        _ => NOT_FOUND,
+    }
+}
+
+/// The one security policy: items must be signed by somebody who is trusted.
+const OVF_POLICY: &str = "fdc9f24f-4b1b-4f5e-9a0e-3b1d0a6a2f11";
+
+/// The certificates whose signatures are trusted.
+fn certificates(world: &mut World, ask: &Ask<'_>, path: &[&str]) -> Outcome {
+    let all = &mut world.libraries.certificates;
+    match (ask.method, path) {
+        (&Method::GET, []) => {
+            let shown =
+                all.iter().map(|(id, text)| json!({ "certificate": id, "cert_text": text }));
+            Outcome::Value(json!({ "certificates": shown.collect::<Vec<_>>() }))
+        }
+        (&Method::POST, []) => {
+            let pem = text(&ask.body, "cert_text");
+            if !pem.trim_start().starts_with("-----BEGIN CERTIFICATE-----") {
+                return invalid("The text is not a certificate.");
+            }
+            let id = world.libraries.new_id();
+            world.libraries.certificates.insert(id.clone(), pem);
+            Outcome::Value(json!(id))
+        }
+        (&Method::GET, [id]) => {
+            all.get(*id).map_or(NOT_FOUND, |pem| Outcome::Value(json!({ "cert_text": pem })))
+        }
+        (&Method::DELETE, [id]) => all.remove(*id).map_or(NOT_FOUND, |_| Outcome::Nothing),
         _ => NOT_FOUND,
     }
 }
@@ -112,6 +141,9 @@ fn create(world: &mut World, cx: &CallContext<'_>, ask: &Ask<'_>, is_subscribed:
     {
         return invalid("The address is not that of a published library.");
     }
+    if new.security_policy.as_deref().is_some_and(|policy| policy != OVF_POLICY) {
+        return invalid("There is no such security policy.");
+    }
     let id = world.libraries.add_library(new);
     library::sync(world, &id, cx.now);
     Outcome::Value(json!(id))
@@ -130,7 +162,10 @@ fn one(world: &mut World, cx: &CallContext<'_>, ask: &Ask<'_>, id: &str) -> Outc
             library::sync(world, id, cx.now);
             Outcome::Nothing
         }
-        ("POST", Some("evict")) if row.subscription.is_some() => Outcome::Nothing,
+        ("POST", Some("evict")) if row.subscription.is_some() => {
+            library::evict_library(world, id);
+            Outcome::Nothing
+        }
         ("POST", Some("publish")) => publish(world, cx, id),
         ("POST", Some("sync" | "evict")) => not_allowed("The library is not a subscribed one."),
         _ => NOT_FOUND,
@@ -274,9 +309,13 @@ fn subscribed_item(world: &mut World, cx: &CallContext<'_>, ask: &Ask<'_>, id: &
     match ask.action.as_deref() {
         Some("sync") => {
             library::sync(world, &library, cx.now);
+            library::set_cached(world, id, true);
             Outcome::Nothing
         }
-        Some("evict") => Outcome::Nothing,
+        Some("evict") => {
+            library::set_cached(world, id, false);
+            Outcome::Nothing
+        }
         _ => NOT_FOUND,
     }
 }

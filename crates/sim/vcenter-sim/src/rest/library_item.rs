@@ -93,7 +93,11 @@ fn create(world: &mut World, cx: &CallContext<'_>, spec: &Value) -> Outcome {
 fn one(world: &mut World, cx: &CallContext<'_>, ask: &Ask<'_>, id: &str) -> Outcome {
     let Some(item) = world.libraries.item(id) else { return NOT_FOUND };
     match (ask.method.as_str(), ask.action.as_deref()) {
-        ("GET", _) => Outcome::Value(shown(id, item)),
+        ("GET", _) => {
+            let library = world.libraries.library(&item.library);
+            let is_secured = library.is_some_and(|row| row.security_policy.is_some());
+            Outcome::Value(shown(id, item, is_secured))
+        }
         ("DELETE", _) => {
             library::delete_item(world, id, cx.now);
             Outcome::Nothing
@@ -140,7 +144,7 @@ fn patch(world: &mut World, cx: &CallContext<'_>, spec: &Value, id: &str) -> Out
     Outcome::Nothing
 }
 
-fn shown(id: &str, item: &Item) -> Value {
+fn shown(id: &str, item: &Item, is_secured: bool) -> Value {
     let mut shown = json!({
         "id": id,
         "library_id": item.library,
@@ -154,8 +158,12 @@ fn shown(id: &str, item: &Item) -> Value {
         "metadata_version": "1",
         "size": item.size(),
         "cached": item.is_cached,
-        "security_compliance": true,
+        // Nothing here is signed, so no item is what a policy asks for.
+        "security_compliance": !is_secured,
     });
+    if is_secured {
+        shown["certificate_verification_info"] = json!({ "status": "NOT_AVAILABLE" });
+    }
     if let Some(source) = &item.source {
         shown["source_id"] = json!(source);
         shown["last_sync_time"] = json!(item.modified.to_string());

@@ -34,9 +34,10 @@ pub(super) fn carry_out(
             Outcome::Value(json!(world.libraries.updates.keys().collect::<Vec<_>>()))
         }
         ["update-session", id] => one_update(world, cx, ask, id),
-        ["updatesession", "file"] if ask.is("probe") => {
-            Outcome::Value(json!({ "status": "SUCCESS" }))
-        }
+        ["updatesession", "file"] if ask.is("probe") => Outcome::Value(probe(&text(
+            ask.body.get("source_endpoint").unwrap_or(&ask.body),
+            "uri",
+        ))),
         ["updatesession", "file"] => update_files(world, ask, &named("update_session_id"), None),
         ["updatesession", "file", id] | ["update-session", id, "file"] => {
             update_file(world, cx, ask, id)
@@ -65,6 +66,20 @@ pub(super) fn carry_out(
         }
         _ => NOT_FOUND,
     }
+}
+
+/// Whether files could be pulled from an address: of a scheme that is spoken here.
+fn probe(uri: &str) -> Value {
+    let is_spoken = ["https://", "http://", "ds://"].iter().any(|scheme| uri.starts_with(scheme));
+    if is_spoken {
+        return json!({ "status": "SUCCESS" });
+    }
+    let message = json!({
+        "id": "com.vmware.vdcs.cls-main.invalid_url",
+        "default_message": format!("The address {uri} is not valid."),
+        "args": [],
+    });
+    json!({ "status": "INVALID_URL", "error_messages": [message] })
 }
 
 fn expires(cx: &CallContext<'_>) -> jiff::Timestamp {
@@ -216,9 +231,12 @@ fn missing_disks(world: &World, session: &UpdateSession) -> Vec<String> {
 }
 
 fn remove(world: &mut World, id: &str, name: &str) -> Outcome {
-    let removed =
-        world.libraries.updates.get_mut(id).and_then(|session| session.files.remove(name));
-    removed.map_or(NOT_FOUND, |_| Outcome::Nothing)
+    let Some(session) = world.libraries.updates.get_mut(id) else { return NOT_FOUND };
+    if session.state != SessionState::Active {
+        let kind = "com.vmware.vapi.std.errors.not_allowed_in_current_state";
+        return Outcome::Error(StatusCode::INTERNAL_SERVER_ERROR, kind);
+    }
+    session.files.remove(name).map_or(NOT_FOUND, |_| Outcome::Nothing)
 }
 
 fn add(world: &mut World, cx: &CallContext<'_>, ask: &Ask<'_>, id: &str) -> Outcome {

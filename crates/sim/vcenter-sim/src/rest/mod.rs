@@ -3,9 +3,13 @@
 //! Two spellings are served: `/rest/com/vmware/...`, which wraps each answer in `{"value": ...}`, and `/api/...` of 7.0.2 and
 //! later, which does not.
 
+mod appliance;
+mod cluster_module;
+mod data_set;
 mod library;
 mod library_item;
 mod library_session;
+mod namespace;
 mod ovf_item;
 mod tags;
 mod template_item;
@@ -25,9 +29,13 @@ use roost_vim_wire::MoRef;
 use roost_vim_wire::types::{TaskInfo, TaskInfoState};
 use serde_json::{Value, json};
 
+use self::appliance::Appliance;
+use self::cluster_module::ClusterModules;
+use self::data_set::DataSets;
 pub(crate) use self::library_session::transfer;
+use self::namespace::Namespaces;
 use self::tags::Tags;
-pub(crate) use self::tags::tag_names;
+pub(crate) use self::tags::{has_tag, tag_names};
 use crate::call::{CallContext, Failure};
 use crate::dispatch::Caller;
 use crate::door::Body;
@@ -42,6 +50,10 @@ const MAX_BODY: usize = 1 << 20;
 pub(crate) struct Rest {
     sessions: BTreeMap<String, Session>,
     tags: Tags,
+    appliance: Appliance,
+    cluster_modules: ClusterModules,
+    pub data_sets: DataSets,
+    namespaces: Namespaces,
     random: Random,
 }
 
@@ -55,7 +67,15 @@ struct Session {
 impl Rest {
     pub(crate) fn new(options: &Options) -> Self {
         let random = Random::from_seed(options.seed).fork("rest");
-        Self { sessions: BTreeMap::new(), tags: Tags::default(), random }
+        Self {
+            sessions: BTreeMap::new(),
+            tags: Tags::default(),
+            appliance: Appliance::default(),
+            cluster_modules: ClusterModules::default(),
+            data_sets: DataSets::default(),
+            namespaces: Namespaces::default(),
+            random,
+        }
     }
 
     /// Sessions end, tags stay.
@@ -145,6 +165,12 @@ impl Ask<'_> {
 /// A text field of a body; empty if it is not there.
 fn text(spec: &Value, field: &str) -> String {
     spec.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// A list of texts in a body; empty if it is not there.
+fn strings(spec: &Value, field: &str) -> Vec<String> {
+    let all = spec.get(field).and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(Value::as_str).map(ToOwned::to_owned).collect()
 }
 
 pub(crate) async fn answer(
@@ -249,7 +275,9 @@ fn refusal(
         json!({ "type": kind, "value": { "messages": messages } })
     } else {
         let short = kind.rsplit('.').next().unwrap_or(kind).to_ascii_uppercase();
-        json!({ "error_type": short, "type": kind, "messages": messages })
+        let messages = json!(messages);
+        let body = format!(r#"{{"error_type":"{short}", "messages":{messages}}}"#);
+        return reply::content(status, "application/json", body);
     };
     reply::json(status, &body)
 }
@@ -277,7 +305,7 @@ fn carry_out(
     let Some((id, session)) =
         id.and_then(|id| world.rest.sessions.get_mut(id).map(|session| (id, session)))
     else {
-        return UNAUTHENTICATED;
+        return if is_service(&ask.path) { UNAUTHENTICATED } else { NOT_FOUND };
     };
     session.last_active = now;
     if ask.path == ["session"] {
@@ -299,12 +327,52 @@ fn carry_out(
             library_item::carry_out(world, &cx, ask, rest)
         }
         ["content", rest @ ..] => library::carry_out(world, &cx, ask, rest),
+        ["appliance", rest @ ..] => appliance::carry_out(world, &cx, ask, rest),
+        ["vcenter", "cluster", "modules", rest @ ..] => cluster_module::carry_out(world, ask, rest),
+        ["vcenter", "vm", vm, "data-sets", rest @ ..] => data_set::carry_out(world, ask, vm, rest),
+        ["vcenter", "vm", vm] if *ask.method == Method::DELETE => delete_vm(world, &cx, vm),
+        ["vcenter", "namespaces", "instances", rest @ ..] => {
+            namespace::instances(world, &cx, ask, rest)
+        }
+        ["vcenter", "namespace-management", rest @ ..] => namespace::management(world, ask, rest),
         ["vcenter", "ovf", "library-item", rest @ ..] => ovf_item::carry_out(world, &cx, ask, rest),
         ["vcenter", "vm-template", "library-items", rest @ ..] => {
             template_item::carry_out(world, &cx, ask, rest)
         }
         _ => NOT_FOUND,
     }
+}
+
+/// Whether there is anything at this place. It is looked for before anybody is asked who they are, as on a vCenter.
+fn is_service(path: &[&str]) -> bool {
+    matches!(
+        path,
+        ["session"]
+            | ["tagging" | "content" | "appliance", ..]
+            | [
+                "vcenter",
+                "cluster" | "vm" | "namespaces" | "namespace-management" | "ovf" | "vm-template",
+                ..
+            ]
+    )
+}
+
+fn delete_vm(world: &mut World, cx: &CallContext<'_>, vm: &str) -> Outcome {
+    let vm = MoRef::vm(vm);
+    if !world.inventory.vms.contains(&vm) {
+        return NOT_FOUND;
+    }
+    let task = crate::vm::destroy_entity(world, cx, &vm);
+    Outcome::Pending(
+        task,
+        Box::new(|_, _, ended| match ended.and_then(|info| info.error) {
+            Some(error) => {
+                let words = error.localized_message.unwrap_or_default();
+                refused(&Failure::new(error.fault, words))
+            }
+            None => Outcome::Nothing,
+        }),
+    )
 }
 
 /// A fault of the model in the words of this interface.

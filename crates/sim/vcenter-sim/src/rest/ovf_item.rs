@@ -158,7 +158,7 @@ fn choices(world: &World, spec: &Value, item: &Item, pool: &MoRef) -> Choices {
             .filter(|name| !name.is_empty())
             .unwrap_or_else(|| item.name.clone()),
         annotation: Some(text(spec, "annotation")).filter(|text| !text.is_empty()),
-        provisioning: Provisioning::parse(&text(spec, "storage_provisioning")),
+        provisioning: Provisioning::parse(&text(spec, "storage_provisioning")).unwrap_or_default(),
         ..Choices::default()
     };
     for (name, network) in pairs(spec, "network_mappings") {

@@ -6,7 +6,7 @@ use http::Method;
 use roost_vim_wire::{MoRef, MoType};
 use serde_json::{Value, json};
 
-use super::{ALREADY_EXISTS, Ask, INVALID, NOT_FOUND, Outcome, text};
+use super::{ALREADY_EXISTS, Ask, INVALID, NOT_FOUND, Outcome, strings, text};
 use crate::world::World;
 
 #[derive(Debug, Default)]
@@ -209,11 +209,6 @@ fn patch_tag(tags: &mut Tags, id: &str, spec: &Value) -> Outcome {
     Outcome::Nothing
 }
 
-fn strings(spec: &Value, field: &str) -> Vec<String> {
-    let all = spec.get(field).and_then(Value::as_array).into_iter().flatten();
-    all.filter_map(Value::as_str).map(ToOwned::to_owned).collect()
-}
-
 fn object(ask: &Ask<'_>) -> Option<MoRef> {
     as_object(ask.body.get("object_id")?)
 }
@@ -319,6 +314,16 @@ pub(crate) fn tag_names(world: &World, obj: &MoRef) -> Vec<(String, String)> {
         Some((tags.categories.get(&tag.category)?.name.clone(), tag.name.clone()))
     });
     named.collect()
+}
+
+/// Whether there is a tag of this name in this category.
+pub(crate) fn has_tag(world: &World, category: &str, name: &str) -> bool {
+    let tags = &world.rest.tags;
+    let is_it = |tag: &Tag| {
+        tag.name == name
+            && tags.categories.get(&tag.category).is_some_and(|row| row.name == category)
+    };
+    tags.tags.values().any(is_it)
 }
 
 fn carried(world: &World, obj: &MoRef) -> Vec<String> {

@@ -66,6 +66,11 @@ pub(crate) fn call(
             Ok(submit(world, cx, job.then(takes, work)))
         },
         ExtendVirtualDiskTask => |call| disk_ops::extend(world, cx, (&call.name, call.datacenter.as_ref()), call.new_capacity_kb),
+        QueryVirtualDiskInfoTask => |call| {
+            disk_ops::info(world, cx, (&call.name, call.datacenter.as_ref()), call.include_parents)
+        },
+        InflateVirtualDiskTask => |call| disk_ops::inflate(world, cx, (&call.name, call.datacenter.as_ref())),
+        ShrinkVirtualDiskTask => |call| disk_ops::shrink(world, cx, (&call.name, call.datacenter.as_ref())),
         QueryVirtualDiskUuid => |call| disk_ops::uuid(world, (&call.name, call.datacenter.as_ref())),
         CopyVirtualDiskTask => |call| {
             let from = locate(world, &call.source_name, call.source_datacenter.as_ref())?;

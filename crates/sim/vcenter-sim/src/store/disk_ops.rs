@@ -1,10 +1,11 @@
 //! Virtual disks as files: made, grown, removed and known by their identity.
 
-use roost_vim_wire::{Element, MoRef};
+use roost_vim_wire::{Array, Element, MoRef, Value};
 
 use super::Content;
 use super::file_ops::{delete, file_fault, locate, need_space, need_unlocked};
 use crate::call::{CallContext, Failure};
+use crate::inventory::Record;
 use crate::store::announce_space;
 use crate::task::{Job, submit};
 use crate::vm::{FilePath, initial_bytes};
@@ -63,6 +64,8 @@ pub(super) fn create(
                 shelf.put(&file.path, Content::Hollow(bytes), run.now);
             }
             announce_space(world, &file.datastore);
+            let kind = if is_thin { "thin" } else { "preallocated" };
+            world.store.disks.insert(file.clone(), DiskFormat { capacity_kb: capacity, kind });
             Ok(None)
         }),
     ))
@@ -81,6 +84,7 @@ pub(super) fn remove(
         cx,
         job.then(takes, move |world, run| {
             need_file(world, &file)?;
+            world.store.disks.remove(&file);
             delete(world, &file, run.now).map(|()| None)
         }),
     ))
@@ -117,6 +121,117 @@ pub(super) fn extend(
             Ok(None)
         }),
     ))
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DiskFormat {
+    capacity_kb: i64,
+    /// `thin`, `preallocated` or `eagerZeroedThick`.
+    kind: &'static str,
+}
+
+/// The format of a disk: as it was made, or as the VM has it that uses it.
+fn format_of(world: &World, file: &FilePath) -> DiskFormat {
+    if let Some(known) = world.store.disks.get(file) {
+        return *known;
+    }
+    let disks = world.inventory.vms.iter().flat_map(|(_, row)| row.config.disks());
+    let used = disks.into_iter().find(|disk| disk.file.path == *file);
+    let size = super::size(world, file).unwrap_or(0) >> 10;
+    used.map_or(DiskFormat { capacity_kb: size, kind: "thin" }, |disk| DiskFormat {
+        capacity_kb: disk.capacity_kb,
+        kind: if disk.file.thin { "thin" } else { "preallocated" },
+    })
+}
+
+/// How large a disk is that is or was made as a file.
+pub(crate) fn disk_capacity(world: &World, file: &FilePath) -> i64 {
+    format_of(world, file).capacity_kb
+}
+
+/// What a disk is, and what it stands on if that is asked for.
+pub(super) fn info(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (name, datacenter): Named<'_>,
+    with_parents: bool,
+) -> Result<MoRef, Failure> {
+    let file = locate(world, name, datacenter)?;
+    let takes = cx.handle.options.timings.file.draw(&mut world.random);
+    let job = Job::on("QueryVirtualDiskInfo_Task", &file.datastore).without_hold();
+    let work = move |world: &mut World, _: &crate::task::Run<'_>| {
+        need_file(world, &file)?;
+        let disks = world.inventory.vms.iter().flat_map(|(_, row)| row.config.disks());
+        let chain = disks.into_iter().find(|disk| disk.file.path == file);
+        let chain: Vec<FilePath> = match chain {
+            Some(disk) => disk.file.chain().map(|link| link.path.clone()).collect(),
+            None => vec![file.clone()],
+        };
+        let shown = if with_parents { chain.len() } else { 1 };
+        let path = |at: usize| chain.get(at).map(|file| world.inventory.datastore_path(file));
+        let rows = (0..shown).filter_map(|at| {
+            let kind = format_of(world, chain.get(at)?).kind;
+            let info =
+                Record::of("VirtualDiskInfo").text("name", &path(at)?).text("diskType", kind);
+            Some(match path(at + 1) {
+                Some(parent) => info.text("parent", &parent).value(),
+                None => info.value(),
+            })
+        });
+        Ok(Some(Value::Array(Array::new("VirtualDiskInfo", rows.collect()))))
+    };
+    Ok(submit(world, cx, job.then(takes, work)))
+}
+
+/// Gives a thin disk all of its blocks, which takes time by its size.
+pub(super) fn inflate(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (name, datacenter): Named<'_>,
+) -> Result<MoRef, Failure> {
+    let file = locate(world, name, datacenter)?;
+    need_file(world, &file)?;
+    let bytes = format_of(world, &file).capacity_kb.saturating_mul(1024);
+    let takes = cx.handle.options.timings.copying(bytes, &mut world.random);
+    let job = Job::on("InflateVirtualDisk_Task", &file.datastore).without_hold();
+    let work = move |world: &mut World, run: &crate::task::Run<'_>| {
+        need_file(world, &file)?;
+        need_unlocked(world, &file)?;
+        let now = super::size(world, &file).unwrap_or(0);
+        need_space(world, &file, (bytes - now).max(0))?;
+        if let Some(shelf) = world.store.shelf_mut(&file.datastore) {
+            shelf.put(&file.path, Content::Hollow(bytes), run.now);
+        }
+        let format = DiskFormat { capacity_kb: bytes >> 10, kind: "eagerZeroedThick" };
+        world.store.disks.insert(file.clone(), format);
+        announce_space(world, &file.datastore);
+        Ok(None)
+    };
+    Ok(submit(world, cx, job.then(takes, work)))
+}
+
+/// Gives back the blocks that nothing is written to; what is written to a simulated disk is little.
+pub(super) fn shrink(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    (name, datacenter): Named<'_>,
+) -> Result<MoRef, Failure> {
+    let file = locate(world, name, datacenter)?;
+    need_file(world, &file)?;
+    let capacity_kb = format_of(world, &file).capacity_kb;
+    let takes = cx.handle.options.timings.file.draw(&mut world.random);
+    let job = Job::on("ShrinkVirtualDisk_Task", &file.datastore).without_hold();
+    let work = move |world: &mut World, run: &crate::task::Run<'_>| {
+        need_file(world, &file)?;
+        need_unlocked(world, &file)?;
+        if let Some(shelf) = world.store.shelf_mut(&file.datastore) {
+            shelf.put(&file.path, Content::Hollow(initial_bytes(capacity_kb, true)), run.now);
+        }
+        world.store.disks.insert(file.clone(), DiskFormat { capacity_kb, kind: "thin" });
+        announce_space(world, &file.datastore);
+        Ok(None)
+    };
+    Ok(submit(world, cx, job.then(takes, work)))
 }
 
 /// The identity of the VM's disk that uses the file, or one that the path decides.

@@ -23,6 +23,7 @@ use roost_vim_wire::MoRef;
 
 pub(crate) use crate::guest::guest_file;
 pub(crate) use call::call;
+pub(crate) use disk_ops::disk_capacity;
 pub(crate) use file_ops::{
     copy_file as copy, delete, failure, file_fault, locate, make_directory, need_space,
     need_unlocked, put_file,
@@ -42,12 +43,25 @@ use crate::world::World;
 #[derive(Debug)]
 pub(crate) struct Store {
     shelves: HashMap<MoRef, Shelf>,
+    /// Capacity and format of disks that were made as files.
+    disks: HashMap<FilePath, disk_ops::DiskFormat>,
     dir: Option<PathBuf>,
 }
 
 impl Store {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { shelves: HashMap::new(), dir: options.datastore_dir.clone() }
+        Self { shelves: HashMap::new(), disks: HashMap::new(), dir: options.datastore_dir.clone() }
+    }
+
+    /// A datastore that has come later gets its shelf.
+    pub(crate) fn add_shelf(&mut self, datastore: &MoRef, name: &str) {
+        let dir = self.dir.as_ref().map(|dir| dir.join(name));
+        if let Some(dir) = &dir
+            && let Err(error) = std::fs::create_dir_all(dir)
+        {
+            tracing::error!(%error, dir = %dir.display(), "cannot make the directory of a datastore");
+        }
+        self.shelves.insert(datastore.clone(), Shelf::new(dir));
     }
 
     /// Gives every datastore its shelf and puts the files of all VMs there.
@@ -67,13 +81,7 @@ impl Store {
                 name.clone()
             };
             seen.push(name);
-            let dir = world.store.dir.as_ref().map(|dir| dir.join(folder));
-            if let Some(dir) = &dir
-                && let Err(error) = std::fs::create_dir_all(dir)
-            {
-                tracing::error!(%error, dir = %dir.display(), "cannot make the directory of a datastore");
-            }
-            world.store.shelves.insert(moref, Shelf::new(dir));
+            world.store.add_shelf(&moref, &folder);
         }
         let vms: Vec<MoRef> = world.inventory.vms.refs().cloned().collect();
         for vm in vms {

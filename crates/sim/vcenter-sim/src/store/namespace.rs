@@ -3,9 +3,9 @@
 use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::CreateDirectory;
 
-use super::file_ops::{delete, failure, locate};
+use super::file_ops::{delete, failure, file_fault, locate};
 use crate::call::{CallContext, Failure};
-use crate::inventory::{draw_uuid, uuid_text};
+use crate::inventory::{DatastoreKind, draw_uuid, uuid_text};
 use crate::store::FileError;
 use crate::vm::FilePath;
 use crate::world::World;
@@ -20,6 +20,16 @@ pub(super) fn create_directory(
         return Err(Failure::not_found(&call.datastore));
     };
     let url = row.url.clone();
+    if row.kind == DatastoreKind::Vmfs {
+        let name = call.display_name.as_deref().unwrap_or_default();
+        let file = FilePath::new(&call.datastore, name);
+        return Err(file_fault(
+            world,
+            "CannotCreateFile",
+            &file,
+            "Cannot complete file creation operation.",
+        ));
+    }
     let name = call.display_name.clone().filter(|name| !name.is_empty());
     if let Some(name) = &name
         && world.store.shelf(&call.datastore).is_some_and(|shelf| shelf.get(name).is_some())
@@ -55,6 +65,10 @@ pub(super) fn delete_directory(
     };
     if file.path.is_empty() {
         return Err(Failure::invalid_argument("datastorePath"));
+    }
+    let row = world.inventory.datastores.get(&file.datastore);
+    if row.is_some_and(|row| row.kind == DatastoreKind::Vmfs) {
+        return Err(file_fault(world, "CannotDeleteFile", &file, "Cannot delete file"));
     }
     delete(world, &file, cx.now)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
 
+use crate::options::Product;
 use crate::store::{Content, announce_space};
 use crate::vm::{CHILD_DISK_BYTES, DiskFile, FilePath, Vm, initial_bytes};
 use crate::world::World;
@@ -136,7 +137,16 @@ fn is_used(world: &World, path: &FilePath) -> bool {
 /// A directory name for a new VM: its own, or with a number where that is taken.
 pub(crate) fn free_directory(world: &World, datastore: &MoRef, name: &str) -> String {
     let Some(shelf) = world.store.shelf(datastore) else { return name.into() };
+    // A host takes a directory that is there already, if no VM of the name is in it.
+    let may_share = world.product == Product::HostAgent;
+    let is_free = |candidate: &String| match shelf.get(candidate) {
+        None => true,
+        Some(entry) => {
+            let home = format!("{candidate}/{name}.vmx");
+            may_share && entry.content.is_folder() && shelf.get(&home).is_none()
+        }
+    };
     let numbered = (1..).map(|number| format!("{name}_{number}"));
     let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
-    candidates.find(|candidate| shelf.get(candidate).is_none()).unwrap_or_else(|| name.into())
+    candidates.find(is_free).unwrap_or_else(|| name.into())
 }

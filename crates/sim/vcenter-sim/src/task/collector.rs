@@ -51,6 +51,9 @@ pub(super) fn create(
     cx: &CallContext<'_>,
     filter: &Element,
 ) -> Result<MoRef, Failure> {
+    if world.product == crate::options::Product::HostAgent {
+        return Err(Failure::of("NotSupported", "A host keeps no history of its tasks."));
+    }
     let open =
         world.tasks.collectors.0.iter().filter(|collector| collector.session == cx.session).count();
     if open >= MAX_COLLECTORS {

@@ -1,6 +1,6 @@
 use roost_vim_wire::{Value, methods};
 
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 
 const STATES: &[(&str, &str)] =
     &[("queued", "Queued"), ("running", "Running"), ("success", "Success"), ("error", "Error")];

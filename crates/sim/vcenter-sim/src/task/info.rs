@@ -4,6 +4,11 @@ use roost_vim_wire::{Field, MoRef, MoType, Value, methods};
 use crate::task::{State, Task, Tasks};
 
 impl Task {
+    /// The schema allows nothing but entities here; a manager's task names none.
+    fn entity(&self) -> Option<&MoRef> {
+        Some(&self.entity).filter(|entity| entity.kind.is_a("ManagedEntity"))
+    }
+
     pub(super) fn info(&self) -> TaskInfo {
         let (result, error) = match &self.state {
             State::Queued(_) | State::Running(_) => (None, None),
@@ -16,8 +21,8 @@ impl Task {
             description: None,
             name: Some(self.method.into()),
             description_id: description_id(self.method, &self.entity),
-            entity: Some(self.entity.clone()),
-            entity_name: Some(self.entity_name.as_ref().into()),
+            entity: self.entity().cloned(),
+            entity_name: self.entity().map(|_| self.entity_name.as_ref().into()),
             locked: Vec::new(),
             state: self.state.wire(),
             cancelled: self.is_cancelled,
@@ -54,7 +59,7 @@ impl Tasks {
             "info.cancelable" => task.is_cancelable.to_value(),
             "info.startTime" => task.started.to_value(),
             "info.completeTime" => task.completed.to_value(),
-            "info.entity" => task.entity.to_value(),
+            "info.entity" => task.entity().cloned().to_value(),
             "info.error" | "info.result" if !task.state.is_finished() => None,
             _ => return None,
         })

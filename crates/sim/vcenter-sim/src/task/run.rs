@@ -263,7 +263,7 @@ fn start_next_clone(world: &mut World, handle: &Handle) {
 }
 
 /// Ends a task that is under way with `RequestCanceled`.
-pub(super) fn cancel(world: &mut World, handle: &Handle, task: &MoRef) -> Result<(), Failure> {
+pub(crate) fn cancel(world: &mut World, handle: &Handle, task: &MoRef) -> Result<(), Failure> {
     let Some(serial) = world.tasks.serials.get(&task.id).copied() else {
         return Err(Failure::not_found(task));
     };

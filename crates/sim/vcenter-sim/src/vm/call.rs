@@ -1,6 +1,7 @@
 use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
+use crate::disk_object;
 use crate::model::calls;
 use crate::vm::{
     check, clone, console, customize, destroy, instant_clone, power, promote, reconfigure,
@@ -17,7 +18,12 @@ pub(crate) fn call(
 ) -> Option<CallResult> {
     calls! { request;
         CloneVmTask => |call| clone::clone_vm(world, cx, this, (call.folder, call.name, call.spec)),
-        ReconfigVmTask => |call| Ok(reconfigure::reconfigure(world, cx, this, call.spec)),
+        ReconfigVmTask => |call| Ok(reconfigure::reconfigure_as(world, cx, "ReconfigVM_Task", this, call.spec)),
+        AttachDiskTask => |call| {
+            let place = (call.controller_key, call.unit_number);
+            disk_object::attach(world, cx, (&call.disk_id, Some(&call.datastore)), this, place)
+        },
+        DetachDiskTask => |call| disk_object::detach(world, cx, this, &call.disk_id),
         CustomizeVmTask => |call| customize::customize(world, cx, this, call.spec),
         PowerOnVmTask => |call| power::power_on(world, cx, this, call.host),
         PowerOffVmTask => |_| power::power_off(world, cx, this),

@@ -4,7 +4,7 @@ use roost_vim_wire::types::{VirtualMachineConfigSpec, VirtualMachineRelocateSpec
 use roost_vim_wire::{Array, Element, LocalizedMethodFault, MoRef, Value};
 
 use crate::call::{CallContext, Failure};
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::task::{Job, submit};
 use crate::vm::fault::vm;
 use crate::vm::{guest_full_name, relocate};

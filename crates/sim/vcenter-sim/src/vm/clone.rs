@@ -296,6 +296,7 @@ fn enter(world: &mut World, run: &Run<'_>, source: &MoRef, clone: &MoRef, plan: 
         store::add_disk_file(world, file, *capacity_kb, run.now);
     }
     store::add_vm_files(world, clone, run.now);
+    world.rest.data_sets.copy(source, clone);
     task::commit(world, &run.task);
     let scene = Scene::from(run);
     identity::post_identity(world, &scene, clone);

@@ -26,6 +26,8 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
     pub version: String,
+    /// `low`, `normal`, `medium` or `high`.
+    pub latency: String,
     pub guest_id: String,
     pub alternate_guest_name: String,
     pub tools: ToolsConfigInfo,
@@ -49,6 +51,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             version: "vmx-19".into(),
+            latency: "normal".into(),
             guest_id: "otherGuest".into(),
             alternate_guest_name: String::new(),
             tools: ToolsConfigInfo {

@@ -12,7 +12,7 @@ use roost_vim_wire::{Element, Value};
 use crate::call::Failure;
 use crate::inventory::Changed;
 use crate::vm::fault::invalid_power_state;
-use crate::vm::{Draft, Power, device_change, v_app};
+use crate::vm::{Draft, Power, device_change, upgrade, v_app};
 use crate::world::World;
 
 pub(crate) fn apply(
@@ -110,7 +110,17 @@ fn settings(draft: &mut Draft, spec: &VirtualMachineConfigSpec) -> Result<(), Fa
             }
         };
     }
-    set!(spec.version.clone(), new.version, off: true, "config.version" "summary.config.hwVersion" "guest.hwVersion");
+    if spec.version.as_deref().is_some_and(|version| !upgrade::is_supported(version)) {
+        return Err(Failure::invalid_argument("configSpec.version"));
+    }
+    set!(spec.version.clone().filter(|version| !version.is_empty()), new.version, off: true, "config.version" "summary.config.hwVersion" "guest.hwVersion");
+    let latency = spec.latency_sensitivity.as_ref().and_then(|asked| asked.text_of("level"));
+    if latency
+        .is_some_and(|level| !matches!(level, "low" | "normal" | "medium" | "high" | "custom"))
+    {
+        return Err(Failure::invalid_argument("configSpec.latencySensitivity.level"));
+    }
+    set!(latency.map(ToOwned::to_owned), new.latency, off: false, "config.latencySensitivity");
     set!(spec.guest_id.clone(), new.guest_id, off: true, "config.guestId" "config.guestFullName" "summary.config.guestId"
         "summary.config.guestFullName" "summary.guest.guestId" "summary.guest.guestFullName" "guest.guestId" "guest.guestFullName" "guest.guestFamily");
     set!(spec.alternate_guest_name.clone(), new.alternate_guest_name, off: false, "config.alternateGuestName");

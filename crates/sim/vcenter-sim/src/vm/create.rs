@@ -9,6 +9,7 @@ use roost_vim_wire::{Element, Fault, MoRef, Value};
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
 use crate::inventory::{FolderKind, checked_name};
+use crate::policy;
 use crate::store;
 use crate::task::{self, Job, Parcel, Run, submit};
 use crate::vm::{
@@ -67,12 +68,16 @@ pub(crate) fn create_as(world: &mut World, cx: &CallContext<'_>, new: NewVm) -> 
     let NewVm { method, entity, takes, folder, pool, host, spec, has_tools } = new;
     let this = world.inventory.ids.vm();
     let at = (folder, pool, host);
+    let policies = policy::asked(&spec);
     let plan = Parcel::<(Vm, Effects)>::default();
     let (worked_out, kept, given_back) = (plan.clone(), plan.clone(), plan);
     let (reserved, made) = (this.clone(), this.clone());
     let mut job = Job::on(method, &entity)
         .cancelable()
         .first(move |world, run| {
+            for id in policy::asked(&spec).iter().flatten() {
+                policy::compatible(world, id)?;
+            }
             let mut drawn = work_out(world, run, &spec, at)?;
             if has_tools {
                 install(&mut drawn.0);
@@ -86,6 +91,7 @@ pub(crate) fn create_as(world: &mut World, cx: &CallContext<'_>, new: NewVm) -> 
         .then(takes, move |world, run| {
             let Some((vm, effects)) = kept.take() else { return Ok(None) };
             enter(world, run, &made, vm, &effects);
+            policy::associate_new(world, &made, &policies);
             Ok(Some(result(method, made)))
         })
         .undo(move |world| {

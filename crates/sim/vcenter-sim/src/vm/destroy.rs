@@ -47,6 +47,15 @@ fn check(world: &World, this: &MoRef) -> Result<(), Failure> {
                 Ok(())
             }
         }
+        MoType::VirtualApp => {
+            let pool = world.inventory.pools.get(this).ok_or_else(|| Failure::not_found(this))?;
+            let vms = world.inventory.vms_of(this).cloned();
+            let mut below = vms.chain(pool.pools.iter().cloned());
+            below.try_for_each(|child| check(world, &child))
+        }
+        MoType::Datacenter if world.product == crate::options::Product::HostAgent => {
+            Err(not_supported("The datacenter of a host cannot be destroyed."))
+        }
         MoType::Datacenter | MoType::ClusterComputeResource | MoType::ComputeResource => {
             if !world.inventory.contains(this) {
                 return Err(Failure::not_found(this));
@@ -99,6 +108,13 @@ fn carry_out(world: &mut World, scene: &Scene, this: &MoRef) {
             remove_folder(world, this);
         }
         MoType::ResourcePool => remove_pool(world, scene, this),
+        // Unlike a pool it takes along what is in it.
+        MoType::VirtualApp => {
+            for child in world.inventory.children(this) {
+                carry_out(world, scene, &child);
+            }
+            remove_pool(world, scene, this);
+        }
         MoType::Datacenter | MoType::ClusterComputeResource | MoType::ComputeResource => {
             for vm in vms_below(world, this) {
                 remove_vm(world, scene, &vm, true);

@@ -238,10 +238,11 @@ const MAX_NICS: usize = 10;
 
 /// A device that can be plugged is plugged in, unless the request says otherwise.
 fn connect(device: &mut VirtualDevice) {
-    if !device.is_nic() && !device.is_cdrom() {
+    let is_port = device.class == "VirtualSerialPort";
+    if !device.is_nic() && !device.is_cdrom() && !is_port {
         return;
     }
-    let is_nic = device.is_nic();
+    let is_nic = device.is_nic() || is_port;
     let connectable = device.connectable.get_or_insert_with(|| VirtualDeviceConnectInfo {
         start_connected: is_nic,
         allow_guest_control: true,

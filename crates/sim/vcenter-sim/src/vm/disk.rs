@@ -3,7 +3,7 @@ use std::sync::Arc;
 use roost_vim_wire::MoRef;
 
 /// A file on a datastore, by the datastore's reference: its name may change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FilePath {
     pub datastore: MoRef,
     pub path: Arc<str>,

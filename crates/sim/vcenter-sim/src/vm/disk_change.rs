@@ -35,6 +35,11 @@ pub(super) fn new_disk(
     device.capacity_in_kb = None;
     device.capacity_in_bytes = None;
     if operation == Some(&FileOperation::Create) {
+        // A disk on top of another is as large as that.
+        let below = parent.and_then(|parent| existing(world, parent.file_name.as_deref()?));
+        let capacity_kb = capacity_kb.filter(|kb| *kb > 0);
+        let capacity_kb = capacity_kb
+            .or_else(|| below.as_ref().map(|file| store::disk_capacity(world, &file.path)));
         let Some(capacity_kb) = capacity_kb.filter(|kb| *kb > 0) else {
             return Err(device_fault(
                 "InvalidDeviceSpec",
@@ -44,7 +49,6 @@ pub(super) fn new_disk(
             ));
         };
         let path = new_path(world, draft, &name, datastore.as_ref())?;
-        let below = parent.and_then(|parent| existing(world, parent.file_name.as_deref()?));
         let file = Arc::new(DiskFile { path, uuid, thin, parent: below });
         draft.effects.made.push((Arc::clone(&file), capacity_kb));
         let is_blank = file.parent.is_none();

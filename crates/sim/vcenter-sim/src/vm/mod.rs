@@ -42,18 +42,22 @@ use roost_clock::Random;
 use roost_vim_wire::{MoRef, MoType};
 
 pub(crate) use call::call;
+pub(crate) use check::MAX_VM_MEMORY_MB;
 pub(crate) use clone::clone_vm;
 pub(crate) use config::{Config, Settings, guest_family, guest_full_name};
 pub(crate) use config_change::merge_allocation;
 pub(crate) use create::{NewVm, create_as};
-pub(crate) use destroy::{remove_pool, remove_vm};
+pub(crate) use destroy::{destroy as destroy_entity, remove_pool, remove_vm};
 pub(crate) use device::{Device, Mac, Own};
 pub(crate) use disk::{CHILD_DISK_BYTES, Disk, DiskFile, FilePath, initial_bytes};
 pub(crate) use draft::{Draft, Effects};
 pub(crate) use hardware::{StandardDevices, keys};
+pub(crate) use power::power_on_many;
 pub use power_state::Power;
+pub(crate) use reconfigure::reconfigure_as;
 pub(crate) use relocate::relocate as relocate_vm;
 pub(crate) use snapshot::{Snapshot, Snapshots};
+pub(crate) use v_app::apply as apply_v_app;
 
 use crate::guest::{Guest, GuestBehaviour, Identity};
 use crate::inventory::{draw_uuid, parse_uuid};

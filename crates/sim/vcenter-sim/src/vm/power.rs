@@ -1,6 +1,6 @@
 //! Power: on, off, reset, suspend, and what a guest is asked to do itself.
 
-use roost_vim_wire::{MoRef, MoType};
+use roost_vim_wire::{Element, MoRef, MoType, Value};
 
 use crate::call::{CallContext, Failure};
 use crate::event::{self, Scene};
@@ -28,8 +28,41 @@ pub(super) fn power_on(
     Ok(submit(world, cx, job))
 }
 
+/// Starts several VMs, each with a task of its own; the result says which was tried.
+pub(crate) fn power_on_many(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    vms: Vec<MoRef>,
+) -> Result<MoRef, Failure> {
+    let mut result = Element::new("result").typed("ClusterPowerOnVmResult");
+    let (mut tried, mut refused) = (Vec::new(), Vec::new());
+    for one in vms {
+        let started = match vm(world, &one)?.power {
+            Power::On => Err(invalid_power_state(Power::On, Power::On)),
+            _ => power_on(world, cx, &one, None),
+        };
+        match started {
+            Ok(task) => tried
+                .push(Element::new("attempted").with_field("vm", &one).with_field("task", &task)),
+            Err(failure) => refused.push(
+                Element::new("notAttempted")
+                    .with_field("vm", &one)
+                    .with_field("fault", &failure.localized()),
+            ),
+        }
+    }
+    for row in tried.into_iter().chain(refused) {
+        result = result.with(row);
+    }
+    let job = Job::on("PowerOnMultiVM_Task", this).without_hold();
+    let job =
+        job.then(std::time::Duration::ZERO, move |_, _| Ok(Some(Value::Other(Box::new(result)))));
+    Ok(submit(world, cx, job))
+}
+
 /// Checks that a VM may start, and says that it does.
-pub(super) fn begin_power_on(
+pub(crate) fn begin_power_on(
     world: &mut World,
     scene: &Scene,
     this: &MoRef,
@@ -83,7 +116,7 @@ fn report_failure(world: &mut World, scene: &Scene, this: &MoRef, failure: &Fail
     event::post(world, scene, draft);
 }
 
-pub(super) fn finish_power_on(
+pub(crate) fn finish_power_on(
     world: &mut World,
     handle: &Handle,
     scene: &Scene,
@@ -256,7 +289,7 @@ pub(super) fn suspend(
     Ok(submit(world, cx, job))
 }
 
-fn finish_suspend(world: &mut World, scene: &Scene, this: &MoRef) {
+pub(crate) fn finish_suspend(world: &mut World, scene: &Scene, this: &MoRef) {
     set_power(world, this, Power::Suspended, scene.now);
     guest::stop(world, this);
     event::post_vm(world, scene, "VmSuspendedEvent", this, "{vm} on {host} in {dc} is suspended");
@@ -341,6 +374,10 @@ pub(crate) fn set_power(world: &mut World, this: &MoRef, power: Power, now: jiff
             .map(|key| Changed::from(format!("config.hardware.device[{key}]"))),
     );
     world.inventory.changes.modified(this, paths);
+    let pool = world.inventory.vms.get(this).and_then(|row| row.pool.clone());
+    if let Some(app) = pool.filter(|pool| pool.kind == MoType::VirtualApp) {
+        world.inventory.changes.modified(&app, ["summary.vAppState", "summary.suspended"]);
+    }
 }
 
 /// Devices that start connected are connected when the VM starts. Returns the keys of those that can be at all.

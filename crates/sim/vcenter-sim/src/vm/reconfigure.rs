@@ -14,16 +14,18 @@ use crate::vm::fault::{need_connected, not_supported, vm};
 use crate::vm::{Draft, Power, config_change, power, rename};
 use crate::world::World;
 
-pub(super) fn reconfigure(
+/// Carries a change out as a task of this method.
+pub(crate) fn reconfigure_as(
     world: &mut World,
     cx: &CallContext<'_>,
+    method: &'static str,
     this: &MoRef,
     spec: VirtualMachineConfigSpec,
 ) -> MoRef {
     let takes = cx.handle.options.timings.reconfigure.draw(&mut world.random);
     let (spec, checked) = (Arc::new(spec), this.clone());
     let (asked, done) = (Arc::clone(&spec), this.clone());
-    let job = Job::on("ReconfigVM_Task", this)
+    let job = Job::on(method, this)
         .first(move |world, _| {
             need_connected(world, &checked)?;
             check(world, &checked, &asked)

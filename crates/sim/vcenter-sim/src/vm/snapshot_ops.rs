@@ -71,6 +71,7 @@ fn take(
         row.snapshots = Some(Box::new(snapshots));
         row.touch(run.now);
     });
+    world.rest.data_sets.copy(this, &moref);
     world.inventory.snapshots.insert(&moref, this.clone());
     world.inventory.changes.entered(&moref);
     announce(world, this);
@@ -175,6 +176,7 @@ fn go_back(
         row.snapshots = Some(Box::new(snapshots));
         row.touch(scene.now);
     });
+    world.rest.data_sets.revert(this, &snapshot.moref);
     for path in &abandoned {
         store::remove_disk_file(world, path);
     }

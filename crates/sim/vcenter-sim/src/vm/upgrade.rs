@@ -67,3 +67,12 @@ pub(super) fn upgrade(
 fn number(version: &str) -> Option<u32> {
     version.strip_prefix("vmx-")?.parse().ok()
 }
+
+/// The oldest hardware that the simulated hosts can still run.
+const OLDEST: u32 = 4;
+
+/// Whether a VM may be of this hardware version; without one it is of the usual.
+pub(crate) fn is_supported(version: &str) -> bool {
+    version.is_empty()
+        || number(version).is_some_and(|version| (OLDEST..=NEWEST).contains(&version))
+}

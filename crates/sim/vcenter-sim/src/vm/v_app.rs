@@ -16,7 +16,7 @@ const WHOLE: [&str; 6] = [
 ];
 
 /// A `VmConfigInfo` after a `VmConfigSpec` has been applied to the one before.
-pub(super) fn apply(old: Option<&Element>, spec: &Element) -> Element {
+pub(crate) fn apply(old: Option<&Element>, spec: &Element) -> Element {
     let mut new = Element::new("vAppConfig").typed("VmConfigInfo");
     for name in KEYED {
         let mut rows: Vec<Element> =

@@ -162,29 +162,30 @@ async fn promoting_takes_time_unlinks_the_disk_and_can_be_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn disks_directories_and_objects_come_and_go() {
-    let (_, client) = lab(Options::default()).await;
+    let (_, client) = lab(Options { vsan_datastores: 1, ..Options::default() }).await;
     let disks = client.content.virtual_disk_manager.clone().unwrap();
     let files = client.content.file_manager.clone().unwrap();
-    let datastore = client.find("/DC0/datastore/LocalDS_0").await;
+    let vmfs = client.find("/DC0/datastore/LocalDS_0").await;
+    let datastore = client.find("/DC0/datastore/vsanDatastore_0").await;
     let datacenter = Some(client.find("/DC0").await);
     let spaces = manager("DatastoreNamespaceManager", "DatastoreNamespaceManager");
-    let path = client
-        .call(CreateDirectory {
-            this: spaces.clone(),
-            datastore: datastore.clone(),
-            display_name: Some("cache".into()),
-            policy: None,
-            size: None,
-        })
-        .await
-        .unwrap();
+    let create = |datastore: &MoRef| CreateDirectory {
+        this: spaces.clone(),
+        datastore: datastore.clone(),
+        display_name: Some("cache".into()),
+        policy: None,
+        size: None,
+    };
+    let refused = client.call(create(&vmfs)).await.unwrap_err();
+    assert_eq!(refused.class, "CannotCreateFile", "VMFS has directories of its own");
+    let path = client.call(create(&datastore)).await.unwrap();
     assert!(path.starts_with("/vmfs/volumes/") && path.ends_with("/cache"), "{path}");
     let spec = Element::new("spec")
         .typed("FileBackedVirtualDiskSpec")
         .with_field("diskType", &"thin".to_owned())
         .with_field("adapterType", &"lsiLogic".to_owned())
         .with_field("capacityKb", &(1_i64 << 20));
-    let name = "[LocalDS_0] cache/a.vmdk".to_owned();
+    let name = "[vsanDatastore_0] cache/a.vmdk".to_owned();
     let make = CreateVirtualDiskTask {
         this: disks.clone(),
         name: name.clone(),
@@ -206,7 +207,7 @@ async fn disks_directories_and_objects_come_and_go() {
         this: files,
         source_name: name.clone(),
         source_datacenter: datacenter.clone(),
-        destination_name: "[LocalDS_0] cache/b.vmdk".into(),
+        destination_name: "[vsanDatastore_0] cache/b.vmdk".into(),
         destination_datacenter: None,
         force: None,
     };
@@ -220,7 +221,7 @@ async fn disks_directories_and_objects_come_and_go() {
     let task = client.call(delete).await.unwrap();
     client.finish(&task).await.unwrap();
     assert_eq!(client.call(ask(&name)).await.unwrap_err().class, "FileNotFound");
-    client.call(ask("[LocalDS_0] cache/b.vmdk")).await.unwrap();
+    client.call(ask("[vsanDatastore_0] cache/b.vmdk")).await.unwrap();
     client
         .call(DeleteDirectory {
             this: spaces,
@@ -229,7 +230,7 @@ async fn disks_directories_and_objects_come_and_go() {
         })
         .await
         .unwrap();
-    assert!(client.call(ask("[LocalDS_0] cache/b.vmdk")).await.is_err());
+    assert!(client.call(ask("[vsanDatastore_0] cache/b.vmdk")).await.is_err());
 
     let objects = manager("VcenterVStorageObjectManager", "VStorageObjectManager");
     let backing = Element::new("backingSpec")

@@ -274,8 +274,12 @@ fn edit(
     let file_operation = (device.is_disk()
         && operation == VirtualDeviceConfigSpecOperation::Remove)
         .then_some(VirtualDeviceConfigSpecFileOperation::Destroy);
-    let device_change =
-        vec![VirtualDeviceConfigSpec { operation: Some(operation), file_operation, device }];
+    let device_change = vec![VirtualDeviceConfigSpec {
+        operation: Some(operation),
+        file_operation,
+        device,
+        ..Default::default()
+    }];
     VirtualMachineConfigSpec { device_change, ..Default::default() }
 }
 

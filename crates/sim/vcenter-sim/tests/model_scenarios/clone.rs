@@ -85,8 +85,8 @@ fn grown_disk(
     disk.capacity_in_kb = Some(kb);
     VirtualDeviceConfigSpec {
         operation: Some(VirtualDeviceConfigSpecOperation::Edit),
-        file_operation: None,
         device: disk,
+        ..Default::default()
     }
 }
 
@@ -109,8 +109,8 @@ async fn a_card_moves_to_another_network_even_when_only_its_base_class_is_sent()
     });
     let change = VirtualDeviceConfigSpec {
         operation: Some(VirtualDeviceConfigSpecOperation::Edit),
-        file_operation: None,
         device: card,
+        ..Default::default()
     };
     let mut spec = story.linked().await;
     spec.location.device_change = vec![change];

@@ -9,7 +9,7 @@ use roost_vim_wire::types::{
 use crate::story::{Story, instant, named};
 
 fn change(operation: Operation, device: VirtualDevice) -> VirtualDeviceConfigSpec {
-    VirtualDeviceConfigSpec { operation: Some(operation), file_operation: None, device }
+    VirtualDeviceConfigSpec { operation: Some(operation), device, ..Default::default() }
 }
 
 fn add(device: VirtualDevice) -> VirtualDeviceConfigSpec {

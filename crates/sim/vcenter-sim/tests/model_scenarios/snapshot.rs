@@ -144,8 +144,8 @@ async fn a_disk_with_snapshots_does_not_grow() {
     disk.capacity_in_kb = disk.capacity_in_kb.map(|kb| kb * 2);
     let device_change = vec![roost_vim_wire::types::VirtualDeviceConfigSpec {
         operation: Some(roost_vim_wire::types::VirtualDeviceConfigSpecOperation::Edit),
-        file_operation: None,
         device: disk,
+        ..Default::default()
     }];
     let spec = VirtualMachineConfigSpec { device_change, ..Default::default() };
     assert_eq!(story.reconfigure(&vm, spec).await.unwrap_err().class, "InvalidDeviceOperation");

@@ -112,7 +112,7 @@ impl Default for GuardRules {
             max_gap: Duration::from_mins(15),
             asked: own_word,
             marked: own_word,
-            // It stopped by itself: that is a fact, not an inference. Hundreds of short jobs may end together, and each holds an address.
+            // It stopped by itself: that is a fact, not an inference. Hundreds may stop together, and each holds an address.
             finished: BasisRules { per_minute: None, ..own_word },
             expired: BasisRules {
                 grace: Duration::from_mins(1),

@@ -111,6 +111,11 @@ impl Decided {
         Self::Steered,
     ];
 
+    /// Whether something has happened: not that something still waits, is somebody else's, or stays.
+    pub fn is_event(self) -> bool {
+        !matches!(self, Self::Deferred | Self::Skipped | Self::Kept)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Spawned => "spawned",
@@ -145,7 +150,7 @@ pub enum NextLook {
 /// One verdict and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// Its place in the journal; grows.
+    /// Its place in the journal; grows. A decision that repeats itself keeps the one that it had first.
     pub seq: u64,
     pub at: Timestamp,
     pub subject: Subject,

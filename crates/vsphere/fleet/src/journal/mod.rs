@@ -40,9 +40,18 @@ struct Inner {
     size: JournalSize,
     last_seq: u64,
     ring: VecDeque<Arc<Decision>>,
-    latest: BTreeMap<Subject, Arc<Decision>>,
-    /// The subjects of `latest` by the number of their decision, oldest first.
+    latest: BTreeMap<Subject, Latest>,
+    /// How often anything was decided.
+    touches: u64,
+    /// The subjects of `latest` by when they were last decided on, oldest first.
     by_age: BTreeMap<u64, Subject>,
+}
+
+/// The last word on a subject.
+#[derive(Debug)]
+struct Latest {
+    decision: Arc<Decision>,
+    touched: u64,
 }
 
 /// Which decisions are asked for. What is unset does not matter.
@@ -51,6 +60,8 @@ pub struct Query {
     pub subject: Option<Subject>,
     pub verdict: Option<Decided>,
     pub bound_by: Option<String>,
+    /// Only what has happened; see [`Decided::is_event`].
+    pub events: bool,
     /// Only those after this number.
     pub after: Option<u64>,
     /// The newest so many of them.
@@ -66,6 +77,7 @@ impl Query {
         self.subject.as_ref().is_none_or(|subject| *subject == decision.subject)
             && self.verdict.is_none_or(|verdict| verdict == decision.verdict)
             && self.bound_by.as_deref().is_none_or(|gate| decision.bound_by == Some(gate))
+            && (!self.events || decision.verdict.is_event())
             && self.after.is_none_or(|after| decision.seq > after)
     }
 }
@@ -83,6 +95,7 @@ impl Journal {
             last_seq: 0,
             ring: VecDeque::new(),
             latest: BTreeMap::new(),
+            touches: 0,
             by_age: BTreeMap::new(),
         };
         // A reader that falls this far behind reads the journal again instead.
@@ -95,7 +108,7 @@ impl Journal {
     }
 
     /// Enters a decision and tells whoever listens. The same verdict for the same reason as the subject's last one takes that
-    /// one's place and counts how often.
+    /// one's place and counts how often. What still has to wait has one entry, with the gate that it waits for now.
     pub fn record(&self, draft: Draft, now: Timestamp) -> Arc<Decision> {
         let decision = self.inner().enter(draft, now);
         if decision.times == 1 {
@@ -112,7 +125,7 @@ impl Journal {
 
     /// Why a subject is as it is.
     pub fn latest(&self, subject: &Subject) -> Option<Arc<Decision>> {
-        self.inner().latest.get(subject).cloned()
+        self.inner().latest.get(subject).map(|latest| Arc::clone(&latest.decision))
     }
 
     /// Oldest first.
@@ -122,11 +135,11 @@ impl Journal {
         let mut found: Vec<_> = newest.take(query.limit.unwrap_or(usize::MAX)).cloned().collect();
         // What was pushed out of the ring may still be some subject's last word.
         if found.is_empty()
-            && let Some(latest) =
+            && let Some(Latest { decision, .. }) =
                 query.subject.as_ref().and_then(|subject| inner.latest.get(subject))
-            && query.wants(latest)
+            && query.wants(decision)
         {
-            found.push(Arc::clone(latest));
+            found.push(Arc::clone(decision));
         }
         found.reverse();
         found
@@ -148,16 +161,24 @@ impl Journal {
 
 impl Inner {
     fn enter(&mut self, draft: Draft, now: Timestamp) -> Arc<Decision> {
-        self.last_seq += 1;
-        let before =
-            self.latest.get(&draft.subject).filter(|before| draft.says_the_same(before)).cloned();
-        let Draft { subject, verdict, reason, gates, bound_by, next_look, vm } = draft;
-        let before = before.as_deref();
+        let before = self.latest.get(&draft.subject).map(|latest| Arc::clone(&latest.decision));
+        let same = before.as_deref().filter(|before| draft.says_the_same(before));
         let (times, since) =
-            before.map_or((1, now), |before| (before.times.saturating_add(1), before.since));
-        let replaced = before.map(|before| before.seq);
+            same.map_or((1, now), |before| (before.times.saturating_add(1), before.since));
+        let seq = if let Some(before) = same {
+            before.seq
+        } else {
+            self.last_seq += 1;
+            self.last_seq
+        };
+        // One that waits for another gate by now has not come any further: what it waited for before is no news to anybody.
+        let waits_on = before.as_deref().filter(|before| {
+            before.verdict == Decided::Deferred && draft.verdict == Decided::Deferred
+        });
+        let replaced = same.or(waits_on).map(|before| before.seq);
+        let Draft { subject, verdict, reason, gates, bound_by, next_look, vm } = draft;
         let decision = Arc::new(Decision {
-            seq: self.last_seq,
+            seq,
             at: now,
             subject,
             verdict,
@@ -169,25 +190,46 @@ impl Inner {
             times,
             since,
         });
-        if let Some(seq) = replaced
-            && let Ok(at) = self.ring.binary_search_by_key(&seq, |decision| decision.seq)
-        {
-            self.ring.remove(at);
+        self.place(&decision, replaced);
+        self.remember(&decision);
+        decision
+    }
+
+    /// Where it stood if it repeats itself, at the end if it is new.
+    fn place(&mut self, decision: &Arc<Decision>, replaced: Option<u64>) {
+        let stood = replaced
+            .and_then(|seq| self.ring.binary_search_by_key(&seq, |decision| decision.seq).ok());
+        match stood {
+            Some(at) if replaced == Some(decision.seq) => {
+                self.ring[at] = Arc::clone(decision);
+                return;
+            }
+            Some(at) => {
+                self.ring.remove(at);
+            }
+            // Pushed out by others long ago: the last word is kept elsewhere.
+            None if replaced == Some(decision.seq) => return,
+            None => {}
         }
-        self.ring.push_back(Arc::clone(&decision));
+        self.ring.push_back(Arc::clone(decision));
         if self.ring.len() > self.size.decisions {
             self.ring.pop_front();
         }
+    }
+
+    fn remember(&mut self, decision: &Arc<Decision>) {
+        self.touches += 1;
+        let touched = self.touches;
         let subject = decision.subject.clone();
-        if let Some(before) = self.latest.insert(subject.clone(), Arc::clone(&decision)) {
-            self.by_age.remove(&before.seq);
+        let latest = Latest { decision: Arc::clone(decision), touched };
+        if let Some(before) = self.latest.insert(subject.clone(), latest) {
+            self.by_age.remove(&before.touched);
         }
-        self.by_age.insert(decision.seq, subject);
+        self.by_age.insert(touched, subject);
         if self.latest.len() > self.size.subjects
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.latest.remove(&oldest);
         }
-        decision
     }
 }

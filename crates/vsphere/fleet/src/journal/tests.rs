@@ -93,6 +93,8 @@ fn the_same_verdict_again_is_one_decision_that_counts() {
         journal.record(deferred("j2", 10), at(secs));
     }
     assert_eq!(journal.len(), 2);
+    let seqs: Vec<_> = journal.find(&Query::default()).iter().map(|it| it.seq).collect();
+    assert_eq!(seqs, [1, 2], "each stays where it was first");
     let last = journal.latest(&job("j1")).unwrap();
     assert_eq!((last.times, last.since, last.at), (5, at(0), at(4)));
     assert_eq!(last.gates[1].measure.unwrap().have, 14, "with the newest numbers");
@@ -104,6 +106,36 @@ fn the_same_verdict_again_is_one_decision_that_counts() {
     let verdicts: Vec<_> =
         story.iter().map(|decision| (decision.verdict, decision.times)).collect();
     assert_eq!(verdicts, [(Decided::Deferred, 5), (Decided::Spawned, 1), (Decided::Deferred, 1)]);
+}
+
+#[test]
+fn what_waits_has_one_line_with_its_current_gate() {
+    // It had a line for each time that it waited for something else, and two gates took turns in the list for hours.
+    let journal = Journal::default();
+    let by = |gate: &'static str| {
+        let gates = vec![Gate::plain(gate, false)];
+        Draft::new(job("j1"), Decided::Deferred, "not now").gates(gates)
+    };
+    for secs in 0..10 {
+        journal.record(by("workers"), at(secs));
+        journal.record(by("address"), at(secs));
+    }
+    let story = journal.find(&Query::of(job("j1")));
+    assert_eq!(story.iter().map(|it| it.bound_by).collect::<Vec<_>>(), [Some("address")]);
+    assert_eq!(story[0].since, at(9), "since when it waits for this gate");
+}
+
+#[test]
+fn what_has_happened_can_be_asked_for_alone() {
+    let journal = Journal::default();
+    journal.record(deferred("j1", 10), at(0));
+    journal.record(Draft::new(job("j2"), Decided::Refused, "no such flavor"), at(1));
+    journal.record(Draft::new(job("j1"), Decided::Spawned, "warm"), at(2));
+    journal.record(Draft::new(job("j2"), Decided::Refused, "no such flavor"), at(3));
+    journal.record(Draft::new(job("j3"), Decided::Skipped, "another region"), at(4));
+    let events = journal.find(&Query { events: true, ..Query::default() });
+    let events: Vec<_> = events.iter().map(|it| (it.verdict, it.times)).collect();
+    assert_eq!(events, [(Decided::Refused, 2), (Decided::Spawned, 1)], "the first refusal's place");
 }
 
 #[test]

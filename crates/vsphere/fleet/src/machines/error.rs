@@ -2,7 +2,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use roost_vim::wire::Fault;
-use roost_vim::{CallError, Faulted, GuestError, Remedy, TaskError, VmError};
+use roost_vim::{CallError, Faulted, GuestError, Remedy, RestError, TaskError, VmError};
 
 use crate::{Phase, VmId};
 
@@ -26,6 +26,8 @@ pub enum MachineError {
     Call { phase: Phase, machine: String, source: CallError },
     #[error("{machine}: {phase}")]
     Guest { phase: Phase, machine: String, source: GuestError },
+    #[error("{machine}: {phase}")]
+    Rest { phase: Phase, machine: String, source: RestError },
     /// What was to be asked for cannot be.
     #[error("{machine}: {phase}")]
     Spec { phase: Phase, machine: String, source: Box<dyn Error + Send + Sync> },
@@ -74,6 +76,7 @@ impl MachineError {
             | Self::Task { phase, .. }
             | Self::Call { phase, .. }
             | Self::Guest { phase, .. }
+            | Self::Rest { phase, .. }
             | Self::Spec { phase, .. }
             | Self::PoweredOff { phase, .. }
             | Self::Gone { phase, .. }
@@ -104,6 +107,7 @@ impl MachineError {
             Self::Task { source, .. } => source.outcome_unknown(),
             Self::Call { source, .. } => source.outcome_unknown(),
             Self::Guest { source, .. } => source.outcome_unknown(),
+            Self::Rest { source, .. } => source.outcome_unknown(),
             Self::Spec { .. }
             | Self::PoweredOff { .. }
             | Self::Gone { .. }
@@ -145,6 +149,7 @@ impl MachineError {
             Self::Task { source, .. } => Some(source.remedy()),
             Self::Call { source, .. } => Some(source.remedy()),
             Self::Guest { source, .. } => Some(source.remedy()),
+            Self::Rest { source, .. } => Some(source.remedy()),
             Self::Overdue { .. }
             | Self::Spec { .. }
             | Self::PoweredOff { .. }
@@ -157,13 +162,15 @@ impl MachineError {
         }
     }
 
-    fn fault(&self) -> Option<&Fault> {
+    /// What the server said of it, if it did.
+    pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Vm { source, .. } => source.fault(),
             Self::Task { source, .. } => source.fault(),
             Self::Call { source, .. } => source.fault(),
             Self::Guest { source, .. } => source.fault(),
-            Self::Overdue { .. }
+            Self::Rest { .. }
+            | Self::Overdue { .. }
             | Self::Spec { .. }
             | Self::PoweredOff { .. }
             | Self::Gone { .. }

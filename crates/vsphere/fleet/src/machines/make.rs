@@ -311,7 +311,7 @@ struct NewVm<'a> {
 }
 
 impl Owner<'_> {
-    fn owns(&self, vm: &Vm) -> bool {
+    pub(super) fn owns(&self, vm: &Vm) -> bool {
         let is_theirs = |claim: &Claim| claim.door == self.door && *claim.owner == *self.name;
         vm.claim.as_deref().is_some_and(is_theirs)
     }

@@ -5,11 +5,13 @@
 //! snapshots) is tried once. So the answer to "how long can this take" is [`Machines::longest`], whatever
 //! happens on the way.
 
+mod by_spec;
 mod change;
 mod error;
 mod guest;
 mod hold;
 mod make;
+mod outfit;
 mod power;
 mod ready;
 mod retry;
@@ -24,10 +26,12 @@ use roost_vim::wire::{Method, Value};
 use roost_vim::{CallError, Client, GuestOperations, Observer, VmError};
 use tokio::sync::OnceCell;
 
+pub use self::by_spec::{MakeBy, NewMachine};
 pub use self::change::{Label, Rewrite};
 pub use self::error::MachineError;
 pub use self::hold::Hold;
 pub use self::make::{NotMade, Owner};
+pub use self::outfit::Identity;
 pub use self::retry::Pauses;
 pub use self::start::Started;
 

@@ -60,6 +60,20 @@ impl Machines {
         self.change(hold, Phase::RESETTING, Wrote::new(), Again::Never, attempt).await
     }
 
+    /// Asks the guest to shut down. Returns at once; the guest takes its time, or never does.
+    pub async fn ask_shutdown(&self, hold: &Hold) -> Result<(), MachineError> {
+        let vm = hold.vm().moref();
+        let attempt = || self.client().ask_shutdown(&vm);
+        self.change(hold, Phase::SHUTTING_DOWN, Wrote::new(), Again::Never, attempt).await
+    }
+
+    /// Asks the guest to stand by, which suspends it. Returns at once.
+    pub async fn standby_guest(&self, hold: &Hold) -> Result<(), MachineError> {
+        let vm = hold.vm().moref();
+        let attempt = || self.client().standby_guest(&vm);
+        self.change(hold, Phase::SUSPENDING, Wrote::new(), Again::Never, attempt).await
+    }
+
     /// Powers a VM off if it is on, and deletes it with its disks. Fine when it is gone already.
     pub async fn destroy(&self, hold: &Hold) -> Result<(), MachineError> {
         let vm = hold.vm().moref();

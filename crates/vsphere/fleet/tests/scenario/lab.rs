@@ -30,7 +30,7 @@ pub(crate) const LAB: DoorName = DoorName::new("lab");
 
 /// An annotation is `owner` or `owner/request`.
 #[derive(Debug)]
-struct Slashes;
+pub(crate) struct Slashes;
 
 impl Recognise for Slashes {
     fn recognise(&self, vm: &Marks<'_>) -> Option<Claim> {

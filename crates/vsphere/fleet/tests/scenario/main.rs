@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may")]
 
+mod close_up;
 mod lab;
+mod making;
 mod outages;
+mod outfit;
 mod reading;
 mod writing;

@@ -64,6 +64,12 @@ methods! {
             new_capacity_kb "newCapacityKb": i64,
             eager_zero "eagerZero": Option<bool>,
         } -> MoRef;
+        read QueryVirtualDiskInfoTask = "QueryVirtualDiskInfo_Task" needs "Datastore.Browse" task "Datastore.queryVirtualDiskInfo" "Query virtual disk info"
+        { name: String, datacenter: Option<MoRef>, include_parents "includeParents": bool } -> MoRef;
+        change InflateVirtualDiskTask = "InflateVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.inflateDisk" "Inflate virtual disk"
+        { name: String, datacenter: Option<MoRef> } -> MoRef;
+        change ShrinkVirtualDiskTask = "ShrinkVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.shrinkVirtualDisk" "Shrink virtual disk"
+        { name: String, datacenter: Option<MoRef>, copy: Option<bool> } -> MoRef;
         read QueryVirtualDiskUuid = "QueryVirtualDiskUuid" { name: String, datacenter: Option<MoRef> } -> String;
         change CopyVirtualDiskTask = "CopyVirtualDisk_Task" needs "Datastore.FileManagement" task "Datastore.copyVirtualDisk" "Copy virtual disk"
         {

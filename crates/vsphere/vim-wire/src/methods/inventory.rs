@@ -51,6 +51,15 @@ methods! {
     on ResourcePool {
         change CreateResourcePool = "CreateResourcePool" needs "Resource.CreatePool"
         { name: String, spec: ResourceConfigSpec } -> MoRef;
+        change CreateVApp = "CreateVApp" needs "VApp.Create"
+        {
+            name: String,
+            res_spec "resSpec": ResourceConfigSpec,
+            config_spec "configSpec": Element,
+            vm_folder "vmFolder": Option<MoRef>,
+        } -> MoRef;
+        change CreateChildVmTask = "CreateChildVM_Task" needs "VirtualMachine.Inventory.Create" task "ResourcePool.createVm" "Create virtual machine"
+        { config: VirtualMachineConfigSpec, host: Option<MoRef> } -> MoRef;
         change DestroyChildren = "DestroyChildren" needs "Resource.DeletePool"
         {} -> ();
         change UpdateConfig = "UpdateConfig" needs "Resource.EditPool"
@@ -58,6 +67,17 @@ methods! {
             name: Option<String>,
             config: Option<ResourceConfigSpec>,
         } -> ();
+    }
+
+    on VirtualApp {
+        change PowerOnVAppTask = "PowerOnVApp_Task" needs "VApp.PowerOn" task "VirtualApp.powerOn" "Power On vApp"
+        {} -> MoRef;
+        change PowerOffVAppTask = "PowerOffVApp_Task" needs "VApp.PowerOff" task "VirtualApp.powerOff" "Power Off vApp"
+        { force: bool } -> MoRef;
+        change SuspendVAppTask = "SuspendVApp_Task" needs "VApp.Suspend" task "VirtualApp.suspend" "Suspend vApp"
+        {} -> MoRef;
+        change UpdateVAppConfig = "UpdateVAppConfig" needs "VApp.ApplicationConfig"
+        { spec: Element } -> ();
     }
 
     on ClusterComputeResource {

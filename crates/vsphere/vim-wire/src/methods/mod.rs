@@ -7,9 +7,11 @@ mod authorization;
 mod checkers;
 mod collector;
 mod compute;
+mod disks;
 mod files;
 mod guest;
 mod history;
+mod host;
 mod inventory;
 mod ovf;
 mod policy;
@@ -18,6 +20,7 @@ mod session;
 mod settings;
 mod storage;
 mod switch;
+mod upkeep;
 mod vm;
 
 use std::collections::HashMap;
@@ -27,9 +30,11 @@ pub use authorization::*;
 pub use checkers::*;
 pub use collector::*;
 pub use compute::*;
+pub use disks::*;
 pub use files::*;
 pub use guest::*;
 pub use history::*;
+pub use host::*;
 pub use inventory::*;
 pub use ovf::*;
 pub use policy::*;
@@ -38,6 +43,7 @@ pub use session::*;
 pub use settings::*;
 pub use storage::*;
 pub use switch::*;
+pub use upkeep::*;
 pub use vm::*;
 
 use crate::xml::{Reader, Start, Writer};
@@ -61,14 +67,26 @@ pub enum Service {
     Vim,
     /// `/pbm`: storage policies.
     Policy,
+    /// `/vslm/sdk`: first-class disks.
+    Disks,
 }
 
 impl Service {
-    /// The service of a receiver: those of storage policies begin with `Pbm`.
+    /// The service of a receiver: those of storage policies begin with `Pbm`, those of first-class disks with `Vslm`.
     pub(crate) const fn of(receiver: &str) -> Self {
         match receiver.as_bytes() {
             [b'P', b'b', b'm', ..] => Self::Policy,
+            [b'V', b's', b'l', b'm', ..] => Self::Disks,
             _ => Self::Vim,
+        }
+    }
+
+    /// Where it is served, if not at `/sdk`.
+    pub fn path(self) -> Option<&'static str> {
+        match self {
+            Self::Vim => None,
+            Self::Policy => Some("pbm"),
+            Self::Disks => Some("vslm/sdk"),
         }
     }
 
@@ -76,6 +94,7 @@ impl Service {
         match self {
             Self::Vim => "urn:vim25",
             Self::Policy => "urn:pbm",
+            Self::Disks => "urn:vslm",
         }
     }
 }
@@ -123,9 +142,11 @@ const TABLES: &[&[MethodInfo]] = &[
     checkers::TABLE,
     collector::TABLE,
     compute::TABLE,
+    disks::TABLE,
     files::TABLE,
     guest::TABLE,
     history::TABLE,
+    host::TABLE,
     inventory::TABLE,
     ovf::TABLE,
     policy::TABLE,
@@ -134,6 +155,7 @@ const TABLES: &[&[MethodInfo]] = &[
     settings::TABLE,
     switch::TABLE,
     storage::TABLE,
+    upkeep::TABLE,
     vm::TABLE,
 ];
 

@@ -10,6 +10,9 @@ methods! {
             name: String,
             mo_type "moType": Option<String>,
         } -> CustomFieldDef;
+        change RenameCustomFieldDef = "RenameCustomFieldDef" needs "Global.ManageCustomFields"
+        { key: i32, name: String } -> ();
+        change RemoveCustomFieldDef = "RemoveCustomFieldDef" needs "Global.ManageCustomFields" { key: i32 } -> ();
         change SetField = "SetField" needs "Global.SetCustomField"
         { entity: MoRef, key: i32, value: String } -> ();
     }

@@ -3,8 +3,8 @@
 //! Both are open structs: the classes differ in a few fields, and what a template's device holds beyond that goes back to the
 //! server unchanged when the device is edited.
 
-use crate::MoRef;
 use crate::types::SharesInfo;
+use crate::{Element, MoRef};
 
 data! {
     /// A device of any class.
@@ -91,6 +91,8 @@ data! {
         operation: Option<VirtualDeviceConfigSpecOperation>,
         file_operation "fileOperation": Option<VirtualDeviceConfigSpecFileOperation>,
         device: VirtualDevice,
+        /// The storage policy of a disk.
+        profile: Vec<Element>,
     }
 }
 

@@ -65,6 +65,7 @@ data! {
         device_change "deviceChange": Vec<VirtualDeviceConfigSpec>,
         cpu_allocation "cpuAllocation": Option<ResourceAllocationInfo>,
         memory_allocation "memoryAllocation": Option<ResourceAllocationInfo>,
+        latency_sensitivity "latencySensitivity": Option<Element>,
         extra_config "extraConfig": Vec<OptionValue>,
         swap_placement "swapPlacement": Option<String>,
         boot_options "bootOptions": Option<VirtualMachineBootOptions>,

@@ -1,7 +1,7 @@
 use roost_vim_wire::MoRef;
 use roost_vim_wire::types::{VirtualDevice, VirtualDeviceBackingInfo, VirtualDeviceConfigSpec};
 
-use super::{DeviceError, ScsiController, edit, label};
+use super::{DeviceError, edit, label};
 
 pub(crate) const KIB: u64 = 1024;
 
@@ -51,24 +51,17 @@ impl NewDisk {
         &self,
         key: i32,
         controller_key: i32,
-        index: usize,
+        unit: i32,
     ) -> Result<VirtualDevice, DeviceError> {
         Ok(VirtualDevice {
             key,
             backing: Some(self.backing()),
             controller_key: Some(controller_key),
-            unit_number: Some(unit(index)?),
+            unit_number: Some(unit),
             capacity_in_kb: Some(kib(self.capacity_bytes)?),
             ..VirtualDevice::of("VirtualDisk")
         })
     }
-}
-
-/// The unit of the disk with this index: all but the one where the controller sits.
-pub(crate) fn unit(index: usize) -> Result<i32, DeviceError> {
-    let units = (0..ScsiController::UNITS).filter(|unit| *unit != ScsiController::OWN_UNIT);
-    let limit = units.clone().count();
-    units.clone().nth(index).ok_or(DeviceError::TooManyDisks { wanted: index + 1, limit })
 }
 
 /// Rounded up: a disk must not come out smaller than asked.
@@ -153,13 +146,6 @@ mod tests {
             grow_disk(&disk(), (10 << 20) + 1).unwrap().unwrap().device.capacity_in_kb,
             Some(10241)
         );
-    }
-
-    #[test]
-    fn units_leave_out_the_controllers_own() {
-        let units: Vec<_> = (0..15).map(|index| unit(index).unwrap()).collect();
-        assert_eq!(units, [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15]);
-        assert_eq!(unit(15), Err(DeviceError::TooManyDisks { wanted: 16, limit: 15 }));
     }
 
     #[test]

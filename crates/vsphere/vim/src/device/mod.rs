@@ -13,10 +13,10 @@ use roost_vim_wire::types::{
 
 pub(crate) use cdrom::new_cdrom;
 pub use cdrom::{CdromBus, eject, insert_iso};
-pub use controller::ScsiController;
+pub use controller::{DiskController, ScsiController};
 pub(crate) use controller::{TemporaryKeys, new_ide, new_sata};
+pub(crate) use disk::first_disk;
 pub use disk::{NewDisk, Provisioning, grow_disk};
-pub(crate) use disk::{first_disk, unit};
 pub use network::{Card, NetworkBacking, NetworkError, NewNic, UnknownCard, move_nic};
 
 /// Why a device cannot be changed as wished.
@@ -26,12 +26,12 @@ pub enum DeviceError {
     Shrink { disk: String, has_bytes: u64, wanted_bytes: u64 },
     #[error("{wanted_bytes} bytes are more than a disk can have")]
     TooLarge { wanted_bytes: u64 },
-    #[error("a SCSI controller takes {limit} disks, not {wanted}")]
+    #[error("its disk controller takes {limit} disks, not {wanted}")]
     TooManyDisks { wanted: usize, limit: usize },
 }
 
 pub(crate) fn add(device: VirtualDevice) -> VirtualDeviceConfigSpec {
-    VirtualDeviceConfigSpec { operation: Some(Operation::Add), file_operation: None, device }
+    VirtualDeviceConfigSpec { operation: Some(Operation::Add), device, ..Default::default() }
 }
 
 /// Adds a device together with a new file behind it.
@@ -40,7 +40,7 @@ pub(crate) fn add_with_file(device: VirtualDevice) -> VirtualDeviceConfigSpec {
 }
 
 pub(crate) fn edit(device: VirtualDevice) -> VirtualDeviceConfigSpec {
-    VirtualDeviceConfigSpec { operation: Some(Operation::Edit), file_operation: None, device }
+    VirtualDeviceConfigSpec { operation: Some(Operation::Edit), device, ..Default::default() }
 }
 
 /// What becomes of the file behind a device that is removed.
@@ -56,6 +56,7 @@ pub fn remove_device(device: &VirtualDevice, file: BackingFile) -> VirtualDevice
         operation: Some(Operation::Remove),
         file_operation: (file == BackingFile::Delete).then_some(FileOperation::Destroy),
         device: VirtualDevice { key: device.key, ..VirtualDevice::of(&device.class) },
+        ..Default::default()
     }
 }
 

@@ -72,14 +72,30 @@ impl Feed {
     }
 
     pub(super) async fn next(&self) -> Option<Batch> {
+        while self.has_more().await {
+            if let Some(batch) = self.take() {
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    /// What waits already.
+    pub(super) fn take(&self) -> Option<Batch> {
+        let mut pending = self.pending();
+        pending.has_news().then(|| pending.take())
+    }
+
+    /// Waits until there is something to take; false when nothing more can come.
+    pub(super) async fn has_more(&self) -> bool {
         loop {
             {
-                let mut pending = self.pending();
+                let pending = self.pending();
                 if pending.has_news() {
-                    return Some(pending.take());
+                    return true;
                 }
                 if pending.ended {
-                    return None;
+                    return false;
                 }
             }
             self.news.notified().await;

@@ -1,7 +1,7 @@
 //! The one task that holds the stream.
 //!
-//! Nothing in here waits for the server: every call is a job whose end is an event, like a command from a subscriber or a new
-//! session. After each event [`Hub::pump`] starts whatever is due. Jobs are tagged with the epoch of the link they
+//! Nothing in here waits for the server: every call runs by itself, and its end is an event, like a command from a subscriber or a new
+//! session. After each event [`Hub::pump`] starts whatever is due. Calls are tagged with the epoch of the link they
 //! belong to; what arrives from an earlier one is dropped, and what it made on the server is destroyed by that.
 
 mod events;
@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::build::Built;
 use super::feed::Feed;
+use super::list::ListChange;
 use super::page::Page;
 use super::tasks::{TaskCell, Tasks};
 use super::watch::Watch;
@@ -40,6 +41,12 @@ pub(crate) enum Command {
         asked: oneshot::Sender<Result<(), CallError>>,
     },
     Unwatch(u64),
+    /// Other objects for a watch of single objects.
+    Relist {
+        id: u64,
+        add: Vec<MoRef>,
+        remove: Vec<MoRef>,
+    },
     Follow {
         id: u64,
         task: MoRef,
@@ -63,10 +70,11 @@ impl Command {
     }
 }
 
-/// The end of a job.
+/// The end of a call.
 enum Done {
     Connected(Result<(Lease, SessionObject), CallError>),
     WatchBuilt { id: u64, result: Result<Built, CallError> },
+    WatchRelisted { id: u64, change: ListChange, result: Result<Vec<MoRef>, CallError> },
     ListBuilt { tasks: Vec<MoRef>, result: Result<(Built, Vec<MoRef>), CallError> },
     ListModified { add: Vec<MoRef>, result: Result<Vec<MoRef>, CallError> },
     TasksRead(Result<TasksRead, CallError>),
@@ -115,7 +123,7 @@ struct Waiting {
 pub(super) struct Hub {
     core: Arc<Core>,
     commands: mpsc::UnboundedReceiver<Command>,
-    jobs: JoinSet<(u64, Done)>,
+    calls: JoinSet<(u64, Done)>,
     epoch: u64,
     link: Link,
     /// Breaks in a row without a complete load in between.
@@ -130,7 +138,7 @@ impl Hub {
         Self {
             core,
             commands,
-            jobs: JoinSet::new(),
+            calls: JoinSet::new(),
             epoch: 0,
             link: Link::Down { retry_at: Instant::now(), lost: None },
             failures: 0,
@@ -154,7 +162,7 @@ impl Hub {
                 // The same order each time: a run of one seed is the same run again.
                 biased;
                 command = self.commands.recv() => command,
-                Some(done) = self.jobs.join_next() => {
+                Some(done) = self.calls.join_next() => {
                     match done {
                         Ok((epoch, done)) if epoch == self.epoch => self.finish(done),
                         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -197,6 +205,12 @@ impl Hub {
             Command::Unwatch(id) => {
                 self.watches.remove(&id);
             }
+            Command::Relist { id, add, remove } => {
+                if let Some(list) = self.watches.get_mut(&id).and_then(|watch| watch.list.as_mut())
+                {
+                    list.change(add, &remove);
+                }
+            }
             Command::Follow { id, task, cell } => self.tasks.follow(id, task, cell),
             Command::Unfollow { id, task } => self.tasks.unfollow(id, &task),
             Command::Stop(_) => {}
@@ -212,7 +226,7 @@ impl Hub {
                 tracing::debug!("the last wait was not cancelled: {error}");
             }
         }
-        self.jobs.abort_all();
+        self.calls.abort_all();
         self.take_down(None);
         self.watches.clear();
         self.tasks.finish_all(&CallError::ShuttingDown);

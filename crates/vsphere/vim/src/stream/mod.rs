@@ -8,6 +8,7 @@
 mod build;
 mod feed;
 mod hub;
+mod list;
 mod page;
 mod spec;
 mod subscription;

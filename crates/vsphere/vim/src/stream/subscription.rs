@@ -80,6 +80,23 @@ impl Subscription {
         self.feed.next().await
     }
 
+    /// What waits to be read at this moment, without waiting for more. For readers that share a subscription behind a lock of their own: the one that
+    /// has the lock takes what is next.
+    pub fn take(&self) -> Option<Batch> {
+        self.feed.take()
+    }
+
+    /// Waits until there is something to [`take`](Self::take). False when the stream has ended with its client.
+    pub async fn has_more(&self) -> bool {
+        self.feed.has_more().await
+    }
+
+    /// Changes which single objects are watched. What is added enters, what is removed leaves, and the others are not told again. Objects that do not
+    /// exist are left out. Only for a watch of [`Watched::Objects`](super::Watched::Objects).
+    pub fn change_objects(&self, add: Vec<MoRef>, remove: Vec<MoRef>) {
+        let _ = self.commands.send(Command::Relist { id: self.id, add, remove });
+    }
+
     pub fn status(&self) -> StreamStatus {
         self.feed.status.borrow().clone()
     }

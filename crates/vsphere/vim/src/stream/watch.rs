@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::build::Built;
 use super::feed::Feed;
-use super::{Change, WatchSpec};
+use super::list::ObjectList;
+use super::{Change, WatchSpec, Watched};
 use crate::{CallError, Properties};
 
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Watch {
     /// Who asked for it and does not know yet whether it works.
     pub(super) asked: Option<oneshot::Sender<Result<(), CallError>>>,
     pub(super) failures: u32,
+    /// Of a watch of single objects.
+    pub(super) list: Option<ObjectList>,
     feed: Arc<Feed>,
     /// Objects that the subscriber was told of and not told to have left.
     known: HashSet<MoRef>,
@@ -53,15 +56,30 @@ impl Watch {
         asked: oneshot::Sender<Result<(), CallError>>,
     ) -> Self {
         let load = Load::Loading { seen: HashSet::new(), again: false };
+        let list = match &spec.objects {
+            Watched::Objects(objects) => Some(ObjectList::new(objects)),
+            Watched::Container { .. } => None,
+        };
         Self {
             spec,
             place: Place::Unbuilt(None),
             asked: Some(asked),
             failures: 0,
+            list,
             feed,
             known: HashSet::new(),
             load,
         }
+    }
+
+    /// What to build now.
+    pub(super) fn begin_building(&mut self) -> WatchSpec {
+        self.place = Place::Building;
+        let mut spec = self.spec.clone();
+        if let Some(list) = &mut self.list {
+            spec.objects = Watched::Objects(list.begin());
+        }
+        spec
     }
 
     pub(super) fn is_loaded(&self) -> bool {
@@ -84,7 +102,7 @@ impl Watch {
                     seen.remove(&obj);
                 }
                 if self.known.remove(&obj) {
-                    self.feed.push(obj, Change::Leave, false);
+                    self.forget(obj);
                 }
             }
             ObjectUpdateKind::Other(kind) => {
@@ -99,10 +117,24 @@ impl Watch {
         self.feed.push(obj, Change::Enter(properties), fresh);
     }
 
+    /// It is told to have left.
+    fn forget(&mut self, obj: MoRef) {
+        if let Some(list) = &mut self.list {
+            list.left(&obj);
+        }
+        self.feed.push(obj, Change::Leave, false);
+    }
+
     fn see(&mut self, obj: &MoRef) {
         if let Load::Loading { seen, .. } = &mut self.load {
             seen.insert(obj.clone());
         }
+    }
+
+    /// What was built is given up for a new one, which is loaded as a whole. What is shown stays as good as it was.
+    pub(super) fn rebuild(&mut self) {
+        self.place = Place::Unbuilt(None);
+        self.load = Load::Loading { seen: HashSet::new(), again: false };
     }
 
     /// What was built is gone; it will be loaded from the beginning. Nothing leaves because of that.
@@ -131,7 +163,7 @@ impl Watch {
         // In order, so that a run of one seed is the same run again.
         let gone: BTreeSet<_> = self.known.difference(&seen).cloned().collect();
         for gone in gone {
-            self.feed.push(gone, Change::Leave, false);
+            self.forget(gone);
         }
         self.known = seen;
         self.failures = 0;

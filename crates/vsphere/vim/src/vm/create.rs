@@ -1,18 +1,18 @@
 //! Creating a VM from nothing, with disks, ISO, cards and boot order in one request.
 
-use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::CreateVmTask;
 use roost_vim_wire::types::{
-    Hidden, VirtualDeviceConfigSpec, VirtualMachineBootOptions,
-    VirtualMachineBootOptionsBootableDevice as Bootable, VirtualMachineConfigSpec,
-    VirtualMachineFileInfo,
+    Hidden, ResourceAllocationInfo, VirtualDevice, VirtualDeviceConfigSpec,
+    VirtualMachineBootOptions, VirtualMachineBootOptionsBootableDevice as Bootable,
+    VirtualMachineConfigSpec, VirtualMachineFileInfo,
 };
+use roost_vim_wire::{Element, MoRef};
 
 use super::error::{Step, VmError};
 use super::make::{Made, Namesake};
 use super::options;
 use crate::device::{self, TemporaryKeys, new_cdrom, new_ide, new_sata};
-use crate::{CdromBus, Client, DatastorePath, DeviceError, NewDisk, NewNic, ScsiController};
+use crate::{CdromBus, Client, DatastorePath, DeviceError, DiskController, NewDisk, NewNic};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Firmware {
@@ -31,6 +31,20 @@ pub enum BootDevice {
     Nic(u8),
 }
 
+/// What can be added while the guest runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HotAdd {
+    pub cpus: bool,
+    pub memory: bool,
+}
+
+/// What the VM has for itself alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reserved {
+    pub cpu_mhz: Option<i64>,
+    pub memory_mb: Option<i64>,
+}
+
 /// A VM to be made. [`CreateVm::new`] gives a small EFI guest without disk and network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateVm {
@@ -46,13 +60,21 @@ pub struct CreateVm {
     pub cpus: i32,
     pub cores_per_socket: Option<i32>,
     pub memory_mb: i64,
-    pub scsi: ScsiController,
+    pub hot_add: HotAdd,
+    pub reserved: Reserved,
+    /// Such as `vmx-19`; the server's default if not set.
+    pub hardware_version: Option<String>,
+    /// The id of a storage policy for the VM's home and its disks.
+    pub storage_policy: Option<String>,
+    pub disk_controller: DiskController,
     pub disks: Vec<NewDisk>,
     pub iso: Option<DatastorePath>,
     pub cdrom_bus: CdromBus,
     pub nics: Vec<NewNic>,
     pub firmware: Firmware,
     pub secure_boot: bool,
+    /// A virtual TPM; the server needs a key provider.
+    pub tpm: bool,
     /// Empty leaves it to the firmware.
     pub boot_order: Vec<BootDevice>,
     pub extra_config: Vec<(String, Hidden)>,
@@ -76,13 +98,18 @@ impl CreateVm {
             cpus: 1,
             cores_per_socket: None,
             memory_mb: 1024,
-            scsi: ScsiController::default(),
+            hot_add: HotAdd::default(),
+            reserved: Reserved::default(),
+            hardware_version: None,
+            storage_policy: None,
+            disk_controller: DiskController::default(),
             disks: Vec::new(),
             iso: None,
             cdrom_bus: CdromBus::default(),
             nics: Vec::new(),
             firmware: Firmware::default(),
             secure_boot: false,
+            tpm: false,
             boot_order: Vec::new(),
             extra_config: Vec::new(),
         }
@@ -90,8 +117,13 @@ impl CreateVm {
 
     /// The request as it goes to the server.
     pub fn spec(&self) -> Result<VirtualMachineConfigSpec, DeviceError> {
+        let reserve = |amount: Option<i64>| {
+            let reservation = Some(amount?);
+            Some(ResourceAllocationInfo { reservation, ..Default::default() })
+        };
         Ok(VirtualMachineConfigSpec {
             name: Some(self.name.clone()),
+            version: self.hardware_version.clone(),
             guest_id: Some(self.guest_id.clone()),
             annotation: self.annotation.clone(),
             files: Some(VirtualMachineFileInfo {
@@ -101,7 +133,12 @@ impl CreateVm {
             num_cpus: Some(self.cpus),
             num_cores_per_socket: self.cores_per_socket,
             memory_mb: Some(self.memory_mb),
+            memory_hot_add_enabled: self.hot_add.memory.then_some(true),
+            cpu_hot_add_enabled: self.hot_add.cpus.then_some(true),
             device_change: self.devices()?,
+            cpu_allocation: reserve(self.reserved.cpu_mhz),
+            memory_allocation: reserve(self.reserved.memory_mb),
+            vm_profile: self.profile("vmProfile"),
             extra_config: options(&self.extra_config),
             boot_options: self.boot_options(),
             firmware: Some(match self.firmware {
@@ -112,32 +149,52 @@ impl CreateVm {
         })
     }
 
+    /// The storage policy under the name of a field.
+    fn profile(&self, field: &str) -> Vec<Element> {
+        let kind = "VirtualMachineDefinedProfileSpec";
+        let profile = |id| Element::new(field).typed(kind).with_field("profileId", id);
+        self.storage_policy.iter().map(profile).collect()
+    }
+
     fn devices(&self) -> Result<Vec<VirtualDeviceConfigSpec>, DeviceError> {
         let mut keys = TemporaryKeys::new();
         let mut devices = Vec::new();
-        let scsi = (!self.disks.is_empty()).then(|| keys.next());
-        devices.extend(scsi.map(|key| device::add(self.scsi.device(key))));
+        let controller = (!self.disks.is_empty()).then(|| keys.next());
+        devices.extend(controller.map(|key| device::add(self.disk_controller.device(key))));
         if let Some(iso) = &self.iso {
             let bus = keys.next();
-            devices.push(device::add(match self.cdrom_bus {
-                CdromBus::Ide => new_ide(bus),
-                CdromBus::Sata => new_sata(bus),
+            // One bus for the drive alone, so that a disk never has to give up a unit to it.
+            let number = i32::from(controller.is_some());
+            devices.push(device::add(match (self.cdrom_bus, self.disk_controller) {
+                (CdromBus::Ide, DiskController::Ide) => new_ide(bus, number),
+                (CdromBus::Ide, _) => new_ide(bus, 0),
+                (CdromBus::Sata, DiskController::Sata) => {
+                    VirtualDevice { bus_number: Some(number), ..new_sata(bus) }
+                }
+                (CdromBus::Sata, _) => new_sata(bus),
             }));
             devices.push(device::add(new_cdrom(keys.next(), bus, iso)));
         }
         for (index, disk) in self.disks.iter().enumerate() {
-            let disk = disk.device(keys.next(), scsi.unwrap_or_default(), index)?;
-            devices.push(device::add_with_file(disk));
+            let unit = self.disk_controller.unit(index)?;
+            let disk = disk.device(keys.next(), controller.unwrap_or_default(), unit)?;
+            let profile = self.profile("profile");
+            devices.push(VirtualDeviceConfigSpec { profile, ..device::add_with_file(disk) });
         }
         devices.extend(self.nics.iter().map(|nic| device::add(nic.device(keys.next()))));
+        if self.tpm {
+            let key = keys.next();
+            devices.push(device::add(VirtualDevice { key, ..VirtualDevice::of("VirtualTPM") }));
+        }
         Ok(devices)
     }
 
-    /// Devices of the boot order are named by the keys that the server will give: 2000 and up for disks on the first SCSI
-    /// controller, 4000 and up for cards.
+    /// Devices of the boot order are named by the keys that the server will give: those of disks follow from their controller, those of cards
+    /// begin at 4000.
     fn boot_options(&self) -> Option<VirtualMachineBootOptions> {
         let secure_boot = (self.firmware == Firmware::Efi).then_some(self.secure_boot);
-        let boot_order: Vec<_> = self.boot_order.iter().map(|device| device.to_wire()).collect();
+        let boot_order: Vec<_> =
+            self.boot_order.iter().map(|device| device.to_wire(self.disk_controller)).collect();
         (secure_boot == Some(true) || !boot_order.is_empty()).then(|| VirtualMachineBootOptions {
             efi_secure_boot_enabled: secure_boot,
             boot_order,
@@ -154,14 +211,14 @@ impl CreateVm {
 }
 
 impl BootDevice {
-    fn to_wire(self) -> Bootable {
+    fn to_wire(self, disks: DiskController) -> Bootable {
         let with_key =
             |class: &str, key: i32| Bootable { device_key: Some(key), ..Bootable::of(class) };
         match self {
             Self::Cdrom => Bootable::of("VirtualMachineBootOptionsBootableCdromDevice"),
             Self::Disk(index) => {
-                let unit = device::unit(index.into()).unwrap_or_default();
-                with_key("VirtualMachineBootOptionsBootableDiskDevice", 2000 + unit)
+                let key = disks.first_disk_key() + disks.unit(index.into()).unwrap_or_default();
+                with_key("VirtualMachineBootOptionsBootableDiskDevice", key)
             }
             Self::Nic(index) => {
                 with_key("VirtualMachineBootOptionsBootableEthernetDevice", 4000 + i32::from(index))
@@ -286,6 +343,47 @@ mod tests {
     }
 
     #[test]
+    fn disks_hang_on_the_controller_that_is_asked_for() {
+        for (disk_controller, class, number, key) in [
+            (DiskController::Nvme, "VirtualNVMEController", 0, 32_000),
+            (DiskController::Sata, "VirtualAHCIController", 0, 16_000),
+            (DiskController::Ide, "VirtualIDEController", 1, 3000),
+        ] {
+            let request = CreateVm { disk_controller, ..full() };
+            let spec = request.spec().unwrap();
+            let devices: Vec<_> = spec.device_change.iter().map(|change| &change.device).collect();
+            assert_eq!(devices[0].class, class);
+            assert_eq!(devices[1].bus_number, Some(number), "the drive has a bus of its own");
+            let disk = devices.iter().find(|device| device.is_disk()).unwrap();
+            assert_eq!((disk.controller_key, disk.unit_number), (Some(devices[0].key), Some(0)));
+            assert_eq!(spec.boot_options.unwrap().boot_order[1].device_key, Some(key));
+        }
+    }
+
+    #[test]
+    fn richer_hardware_is_asked_for_only_where_it_is_wanted() {
+        let rich = CreateVm {
+            hot_add: HotAdd { cpus: true, memory: true },
+            reserved: Reserved { cpu_mhz: Some(2000), memory_mb: Some(8192) },
+            hardware_version: Some("vmx-19".into()),
+            storage_policy: Some("aa6d5a82".into()),
+            tpm: true,
+            ..full()
+        };
+        let xml = String::from_utf8(encode_request(&rich.call().unwrap(), None)).unwrap();
+        for part in [
+            "<name>iso-vm</name><version>vmx-19</version>",
+            "<memoryHotAddEnabled>true</memoryHotAddEnabled><cpuHotAddEnabled>true</cpuHotAddEnabled>",
+            "<cpuAllocation><reservation>2000</reservation></cpuAllocation><memoryAllocation><reservation>8192</reservation></memoryAllocation>",
+            r#"<vmProfile xsi:type="VirtualMachineDefinedProfileSpec"><profileId>aa6d5a82</profileId></vmProfile>"#,
+            r#"<profile xsi:type="VirtualMachineDefinedProfileSpec"><profileId>aa6d5a82</profileId></profile></deviceChange>"#,
+            r#"<device xsi:type="VirtualTPM">"#,
+        ] {
+            assert!(xml.contains(part), "{part} is missing in {xml}");
+        }
+    }
+
+    #[test]
     fn boot_devices_are_named_by_the_keys_they_will_have() {
         for (device, class, key) in [
             (BootDevice::Cdrom, "VirtualMachineBootOptionsBootableCdromDevice", None),
@@ -293,7 +391,7 @@ mod tests {
             (BootDevice::Disk(7), "VirtualMachineBootOptionsBootableDiskDevice", Some(2008)),
             (BootDevice::Nic(1), "VirtualMachineBootOptionsBootableEthernetDevice", Some(4001)),
         ] {
-            let wire = device.to_wire();
+            let wire = device.to_wire(DiskController::default());
             assert_eq!((wire.class.as_str(), wire.device_key), (class, key), "{device:?}");
         }
     }

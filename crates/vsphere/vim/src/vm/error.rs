@@ -4,7 +4,7 @@ use roost_vim_wire::{Fault, MoRef};
 
 use super::clone::CloneSpecError;
 use super::customize::CustomizationError;
-use crate::{CallError, DeviceError, Faulted, Remedy, TaskError, WaitError};
+use crate::{CallClass, CallError, DeviceError, Faulted, Remedy, TaskError, WaitError};
 
 /// What was being done to a VM, folder or pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,6 +117,14 @@ impl VmError {
             | Self::Customization { .. }
             | Self::NoResult { .. } => Remedy::GiveUp,
         }
+    }
+
+    /// Whether the request was sent and nothing was heard of it: it may be carried out at any later time.
+    pub(super) fn is_unanswered(&self) -> bool {
+        let is_of_submit = |source: &CallError| {
+            matches!(source, CallError::Deadline { class: CallClass::Submit, .. })
+        };
+        matches!(self, Self::Call { source, .. } if is_of_submit(source))
     }
 
     /// Whether the server may have done it, or may still do it, although nothing says so.

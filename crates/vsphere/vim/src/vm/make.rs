@@ -12,10 +12,14 @@ use tokio::time::Instant;
 use super::error::{Step, VmError};
 use super::run::{Again, Patience};
 use crate::find::stored_name;
-use crate::{CallClass, CallError, Client, Faulted, Observer, Properties, TaskError, WaitError};
+use crate::{
+    CallClass, CallError, Client, Faulted, Observer, Properties, Remedy, TaskError, WaitError,
+};
 
 /// Between looks for a VM that has the name and cannot be seen.
 const TAKEN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(15));
+/// A request that was not answered in time may still be carried out. Its VM is looked for this long; a vCenter that needs longer to begin is not waited for.
+const UNANSWERED: Duration = Duration::from_mins(2);
 
 /// The VM that has the name of a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,7 +137,8 @@ impl Client {
         }
     }
 
-    /// Names are unique in a folder, so that whatever happened to an earlier attempt, the VM of the name is its outcome.
+    /// Names are unique in a folder, so that whatever happened to an earlier attempt, the VM of the name is its outcome. That holds while the VM keeps its
+    /// name, so a request that may still be under way is never sent a second time: the VM may be renamed or deleted before the other one is carried out.
     pub(super) async fn make_or_adopt<M: Method<Output = MoRef>>(
         &self,
         step: Step,
@@ -186,15 +191,16 @@ impl Client {
                 error = &error as &dyn Error,
                 "looking for {name} before it is asked for again"
             );
+            if error.is_unanswered() {
+                let found = self.look_out_for(folder, name).await?;
+                return found.map_or(Err(error), |namesake| adopt(namesake, &is_ours));
+            }
             // What was asked for may need a moment to show. What still runs is not asked for twice.
             let still_runs =
                 matches!(error, VmError::Task { source: TaskError::Deadline { .. }, .. });
             let may_ask_again = !still_runs && (is_taken || patience.pause().await);
             match self.namesake_patiently(folder, name, &mut patience).await? {
-                Some(namesake) if is_ours(&namesake) => return Ok(Made::Before(namesake.vm)),
-                Some(namesake) => {
-                    return Err(VmError::NameTaken { name: name.into(), existing: namesake.vm });
-                }
+                Some(namesake) => return adopt(namesake, &is_ours),
                 // The name is given to a VM that is being made and not there yet, or no longer. While it is, asking again is
                 // refused as before.
                 None if is_taken => {
@@ -225,6 +231,24 @@ impl Client {
         is_hidden.then_some(existing)
     }
 
+    /// Looks for the VM of a request that was not answered.
+    async fn look_out_for(&self, folder: &MoRef, name: &str) -> Result<Option<Namesake>, VmError> {
+        let (deadline, mut looks) = (Instant::now() + UNANSWERED, 0);
+        loop {
+            match self.namesake(folder, name).await {
+                Ok(None) => {}
+                Err(error) if error.remedy() == Remedy::Retry => {}
+                found => return found,
+            }
+            looks += 1;
+            let next = Instant::now() + TAKEN.pause(looks);
+            if next > deadline {
+                return Ok(None);
+            }
+            tokio::time::sleep_until(next).await;
+        }
+    }
+
     async fn namesake_patiently(
         &self,
         folder: &MoRef,
@@ -238,4 +262,12 @@ impl Client {
             }
         }
     }
+}
+
+/// The VM that has the name is the request's own, or somebody else's.
+fn adopt(namesake: Namesake, is_ours: impl Fn(&Namesake) -> bool) -> Result<Made, VmError> {
+    if is_ours(&namesake) {
+        return Ok(Made::Before(namesake.vm));
+    }
+    Err(VmError::NameTaken { name: namesake.name, existing: namesake.vm })
 }

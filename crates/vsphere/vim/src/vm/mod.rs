@@ -17,7 +17,7 @@ mod template;
 use roost_vim_wire::types::{Hidden, OptionValue};
 
 pub use clone::{CloneSpecError, CloneVm, DiskCopy};
-pub use create::{BootDevice, CreateVm, Firmware};
+pub use create::{BootDevice, CreateVm, Firmware, HotAdd, Reserved};
 pub use customize::{Customization, CustomizationError, GuestIdentity, HostName, NicAddress};
 pub use destroy::Destroyed;
 pub use error::{Step, VmError};

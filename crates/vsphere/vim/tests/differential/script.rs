@@ -21,24 +21,24 @@ pub(crate) type Observations = Vec<(String, String)>;
 /// Longer than anything here takes on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-struct Script<'a> {
-    client: &'a Client,
-    finder: Finder,
-    seen: Observations,
+pub(crate) struct Script<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) finder: Finder,
+    pub(crate) seen: Observations,
 }
 
 impl<'a> Script<'a> {
-    async fn start(client: &'a Client) -> Self {
+    pub(crate) async fn start(client: &'a Client) -> Self {
         let finder = client.finder("").await.unwrap();
         Self { client, finder, seen: Vec::new() }
     }
 
-    fn note(&mut self, step: &str, observed: impl Debug) {
+    pub(crate) fn note(&mut self, step: &str, observed: impl Debug) {
         self.seen.push((step.to_owned(), format!("{observed:?}")));
     }
 
     /// A result, or the class of the fault that came instead.
-    fn note_result<T: Debug, E: Faulted + std::error::Error>(
+    pub(crate) fn note_result<T: Debug, E: Faulted + std::error::Error>(
         &mut self,
         step: &str,
         result: Result<T, E>,
@@ -58,7 +58,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    async fn read(&mut self, step: &str, object: &MoRef, paths: &[&str]) {
+    pub(crate) async fn read(&mut self, step: &str, object: &MoRef, paths: &[&str]) {
         let read = self.client.properties(object, paths).await;
         let values =
             read.map(|read| paths.iter().map(|path| shown(&read, path)).collect::<Vec<_>>());

@@ -14,7 +14,20 @@ pub(crate) struct Connected<T> {
 }
 
 pub(crate) async fn vcsim(esx: bool) -> Option<Connected<Vcsim>> {
-    let options = VcsimOptions { esx, standalone_hosts: 0, ..VcsimOptions::default() };
+    vcsim_with(VcsimOptions { esx, standalone_hosts: 0, ..VcsimOptions::default() }).await
+}
+
+/// An inventory with one of everything that the flags can ask for.
+pub(crate) async fn full_vcsim() -> Option<Connected<Vcsim>> {
+    vcsim_with(VcsimOptions { pools: 1, apps: 1, pods: 1, folders: 1, ..VcsimOptions::default() })
+        .await
+}
+
+pub(crate) async fn full_simulator() -> Connected<tokio::task::JoinHandle<()>> {
+    serve(Options { pools: 1, apps: 1, pods: 1, folders: 1, ..Options::default() }).await
+}
+
+async fn vcsim_with(options: VcsimOptions) -> Option<Connected<Vcsim>> {
     let vcsim = tokio::task::spawn_blocking(|| Vcsim::start(options)).await.unwrap()?;
     let client =
         connect(&vcsim.endpoint(), Credentials::new(vcsim.username(), vcsim.password())).await;
@@ -23,8 +36,11 @@ pub(crate) async fn vcsim(esx: bool) -> Option<Connected<Vcsim>> {
 
 pub(crate) async fn our_simulator(esx: bool) -> Connected<tokio::task::JoinHandle<()>> {
     let product = if esx { Product::HostAgent } else { Product::VirtualCenter };
-    let options =
-        Options { product, standalone_hosts: 0, timings: Timings::instant(), ..Options::default() };
+    serve(Options { product, standalone_hosts: 0, ..Options::default() }).await
+}
+
+async fn serve(options: Options) -> Connected<tokio::task::JoinHandle<()>> {
+    let options = Options { timings: Timings::instant(), ..options };
     let vcenter = Vcenter::start(options, Arc::new(SystemClock));
     let server = Server::bind(vcenter, "127.0.0.1:0".parse().unwrap(), None).await.unwrap();
     let url = server.url();

@@ -154,8 +154,8 @@ async fn vms_are_placed_among_clusters_or_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn files_disks_and_directories_are_copied_and_deleted() {
-    let lab = Lab::start().await;
-    let found = lab.finder.datastore("").await.unwrap();
+    let lab = Lab::with(Options { vsan_datastores: 1, ..Options::default() }).await;
+    let found = lab.finder.datastore("LocalDS_0").await.unwrap();
     let files = lab.client.datastore(lab.finder.datacenter(), &found).await.unwrap();
     let from = files.path("DC0_H0_VM0/DC0_H0_VM0.vmdk");
     let (disk, copy) = (files.path("cache/disk.vmdk"), files.path("cache/copy.vmdk"));
@@ -166,7 +166,9 @@ async fn files_disks_and_directories_are_copied_and_deleted() {
     files.delete_disk(&disk).await.unwrap();
     files.delete_disk(&disk).await.unwrap();
     assert!(files.exists(&copy).await.unwrap() && !files.exists(&disk).await.unwrap());
-    let real = files.create_namespace(&found.moref, "space").await.unwrap();
+    assert!(files.create_namespace(&found.moref, "space").await.is_err(), "not on VMFS");
+    let vsan = lab.finder.datastore("vsanDatastore_0").await.unwrap();
+    let real = files.create_namespace(&vsan.moref, "space").await.unwrap();
     files.delete_namespace(&real).await.unwrap();
 
     // An image that comes through a reader, in chunks, again from its start if need be.

@@ -159,6 +159,25 @@ async fn a_clone_that_does_not_end_in_time_is_not_asked_for_twice() {
     assert_eq!(lab.calls("CloneVM_Task"), 1);
 }
 
+/// It was asked for again every 30 s. The first request that was carried out made the VM; when that was renamed, the next one found the name free and made a
+/// second one.
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_is_not_answered_in_time_is_not_asked_for_twice() {
+    let lab = Lab::start().await;
+    let (template, request) = (lab.template().await, lab.clone_request("worker-1").await);
+    lab.rule(Rule::new("CloneVM_Task", Action::LateAnswer(Duration::from_mins(5))));
+    let made = lab.client.clone_or_adopt(&template, &request, ours).await.unwrap();
+    assert!(matches!(made, Made::Before(_)), "{made:?}");
+    assert_eq!(lab.calls("CloneVM_Task"), 1);
+    // One that is never carried out either.
+    let lab = Lab::start().await;
+    let (template, request) = (lab.template().await, lab.clone_request("worker-1").await);
+    lab.rule(Rule::new("CloneVM_Task", Action::Hang));
+    let error = lab.client.clone_or_adopt(&template, &request, ours).await.unwrap_err();
+    assert!(error.outcome_unknown(), "{error:?}");
+    assert_eq!(lab.calls("CloneVM_Task"), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_whose_owner_may_not_be_seen_is_taken() {
     let lab = Lab::start().await;

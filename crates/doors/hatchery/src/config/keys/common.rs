@@ -1,6 +1,6 @@
 //! `[hatchery.vsphere.commonConfiguration]`: what all CDS hatcheries share.
 
-use crate::config::key::{Json, Key, Sample};
+use roost_settings::{Json, Key, Sample};
 
 pub(crate) const NAME: Key = Key::text(
     "commonConfiguration.name",
@@ -40,29 +40,48 @@ pub(crate) const HTTP_FORWARDED: Key = Key::text(
 )
 .json(Json::As("header_w_forwarded_for"));
 
+pub(crate) const HTTP_LINK_REQUEST: Key = Key::text(
+    "commonConfiguration.http.linkRequest",
+    "",
+    "Where a job is shown in CDS, for links on the page; {id}, {project} and {workflow} are replaced. Empty: no link",
+)
+.added();
+pub(crate) const HTTP_LINK_VM: Key = Key::text(
+    "commonConfiguration.http.linkVm",
+    "",
+    "Where a VM is shown in the vSphere client, for links on the page; {id} is its managed object id, {name} its name. Empty: no link",
+)
+.added();
+pub(crate) const HTTP_LINK_DOCS: Key = Key::text(
+    "commonConfiguration.http.linkDocs",
+    "",
+    "Where this documentation is, for links to runbooks and gates; {page} is replaced, such as by runbooks/vcenter-link-down.md. Empty: no link",
+)
+.added();
+
 pub(crate) const HTTP_TOKEN: Key = Key::secret(
     "commonConfiguration.http.token",
     "Bearer token for the page and the API from other machines, and for every action. None: this machine may look, nobody may act",
 )
-.roost();
+.added();
 pub(crate) const HTTP_CERT_FILE: Key = Key::text(
     "commonConfiguration.http.certFile",
     "",
     "PEM file with this server's certificate and those that lead to its authority. With it, HTTPS is spoken and plain HTTP is not",
 )
-.roost();
+.added();
 pub(crate) const HTTP_KEY_FILE: Key = Key::text(
     "commonConfiguration.http.keyFile",
     "",
     "PEM file with the private key of that certificate",
 )
-.roost();
+.added();
 pub(crate) const HTTP_CLIENT_CA_FILE: Key = Key::text(
     "commonConfiguration.http.clientCaFile",
     "",
     "PEM file with the authority of client certificates. Whoever shows one needs no token, and is known by its common name",
 )
-.roost();
+.added();
 
 pub(crate) const API_URL: Key =
     Key::text("commonConfiguration.api.http.url", "http://localhost:8081", "URL of the CDS API")
@@ -77,7 +96,7 @@ pub(crate) const API_CA_FILE: Key = Key::text(
     "",
     "PEM file with the authority that signed the CDS API's certificate",
 )
-.roost();
+.added();
 pub(crate) const API_TOKEN: Key = Key::secret(
     "commonConfiguration.api.token",
     "Consumer token for V1 (pipelines). At least one of the two tokens is mandatory",

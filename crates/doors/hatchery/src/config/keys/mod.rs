@@ -1,15 +1,17 @@
 //! Every key, in the order of the sample file.
 
 pub(crate) mod common;
+pub(crate) mod fleet;
 pub(crate) mod vsphere;
 
 use common as c;
+use fleet as f;
 use vsphere as v;
 
-use super::key::Key;
+use roost_settings::Key;
 
 /// Every key that is read, in the order of the sample file: a table's own keys before its sub-tables.
-pub const ALL: &[&Key] = &[
+pub(super) const ALL: &[&Key] = &[
     &v::USER,
     &v::ENDPOINT,
     &v::PASSWORD,
@@ -67,6 +69,22 @@ pub const ALL: &[&Key] = &[
     &v::DEFAULT_MODELS,
     &v::DEFAULT_MODEL,
     &v::DEFAULT_MODEL_BINARIES,
+    &f::MARKED_PER_MINUTE,
+    &f::FINISHED_PER_MINUTE,
+    &f::EXPIRED_PER_MINUTE,
+    &f::EXPIRED_PERCENT,
+    &f::EXPIRED_SECONDS,
+    &f::ABSENT_PER_MINUTE,
+    &f::ABSENT_PERCENT,
+    &f::ABSENT_SECONDS,
+    &f::VIEW_SECONDS,
+    &f::JOURNAL_DECISIONS,
+    &f::JOURNAL_SUBJECTS,
+    &f::PROMISE_SECONDS,
+    &f::ADDRESS_REST_SECONDS,
+    &f::PHASES,
+    &f::PHASE_NAME,
+    &f::PHASE_SECONDS,
     &c::NAME,
     &c::OS_ARCH,
     &c::RSA_PRIVATE_KEY,
@@ -74,6 +92,9 @@ pub const ALL: &[&Key] = &[
     &c::HTTP_ADDR,
     &c::HTTP_PORT,
     &c::HTTP_FORWARDED,
+    &c::HTTP_LINK_REQUEST,
+    &c::HTTP_LINK_VM,
+    &c::HTTP_LINK_DOCS,
     &c::HTTP_TOKEN,
     &c::HTTP_CERT_FILE,
     &c::HTTP_KEY_FILE,

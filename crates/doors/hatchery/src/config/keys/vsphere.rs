@@ -1,6 +1,6 @@
 //! `[hatchery.vsphere]` itself and its lists.
 
-use crate::config::key::{Json, Key, Sample, Shape};
+use roost_settings::{Json, Key, Sample, Shape};
 
 pub(crate) const USER: Key = Key::text("user", "", "vSphere user. Mandatory")
     .sample(Sample::Set("\"svc-roost@vsphere.local\""));
@@ -11,16 +11,16 @@ pub(crate) const PASSWORD: Key = Key::secret("password", "vSphere password. Mand
     .sample(Sample::Set("File = \"/etc/roost/vcenter-password\""));
 pub(crate) const CA_FILE: Key =
     Key::text("caFile", "", "PEM file with the authority that signed the vCenter's certificate")
-        .roost()
+        .added()
         .sample(Sample::Shown("\"/etc/roost/vcenter-ca.pem\""));
 pub(crate) const THUMBPRINT: Key = Key::text(
     "thumbprint",
     "",
     "SHA-256 of the vCenter's certificate, in hexadecimal, instead of an authority",
 )
-.roost();
+.added();
 pub(crate) const INSECURE: Key =
-    Key::boolean("insecure", false, "Accept any certificate of the vCenter").roost();
+    Key::boolean("insecure", false, "Accept any certificate of the vCenter").added();
 pub(crate) const DATACENTER: Key =
     Key::text("datacenterString", "", "Datacenter to work in. Mandatory")
         .sample(Sample::Set("\"dc1\""));
@@ -32,13 +32,13 @@ pub(crate) const DATASTORE: Key = Key::text(
 pub(crate) const NETWORK: Key =
     Key::text("networkString", "", "Network for VMs. Empty: the only one that the datacenter has");
 pub(crate) const FOLDER: Key =
-    Key::text("folderString", "", "VM folder for VMs. Empty: the datacenter's own").roost();
+    Key::text("folderString", "", "VM folder for VMs. Empty: the datacenter's own").added();
 pub(crate) const RESOURCE_POOL: Key = Key::text(
     "resourcePoolString",
     "",
     "Resource pool for VMs. Empty: the only one that the datacenter has",
 )
-.roost();
+.added();
 pub(crate) const CARD_NAME: Key = Key::text(
     "cardName",
     "e1000",
@@ -88,7 +88,7 @@ pub(crate) const DELETIONS_AT_ONCE: Key = Key::integer(
     16,
     "VMs being deleted at the same time. Workers that have finished are paced by this alone. 0: 16",
 )
-.roost();
+.added();
 pub(crate) const PROVISIONING_INTERVAL: Key = Key::integer(
     "workerProvisioningInterval",
     120,
@@ -101,13 +101,13 @@ pub(crate) const ONLY_PROVISIONED: Key = Key::boolean(
     false,
     "Start workers from spares only and never from a fresh clone, as CDS does from 0.57",
 )
-.roost();
+.added();
 pub(crate) const DISABLE_MODEL_V1: Key = Key::boolean(
     "disableWorkerModelV1",
     false,
     "Neither register nor use V1 worker models, as CDS does from 0.57",
 )
-.roost();
+.added();
 pub(crate) const MAX_CPUS: Key = Key::integer(
     "maxCpus",
     0,
@@ -123,7 +123,7 @@ pub(crate) const MHZ_PER_CPU: Key = Key::integer(
     0,
     "MHz of the resource pool that a vCPU must still find there. 0: some CPU must be left, how much does not matter",
 )
-.roost();
+.added();
 pub(crate) const DEFAULT_FLAVOR: Key = Key::text(
     "defaultFlavor",
     "",
@@ -214,7 +214,7 @@ pub(crate) const PROVISIONING_FLAVOR: Key = Key::text(
     "",
     "Flavor that they are made with and kept for. Empty: the template's size, for any flavor",
 )
-.roost();
+.added();
 
 pub(crate) const CREDENTIALS: Key = Key::tables(
     "guestCredentials",

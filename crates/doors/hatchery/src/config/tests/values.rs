@@ -79,6 +79,7 @@ fn what_is_left_out_has_the_documented_default() {
             port: 8081,
             forwarded_header: Some("X-Forwarded-For".into()),
             tls: None,
+            links: PageLinks::default(),
         }
     );
     assert_eq!(config.api.url, "http://localhost:8081");
@@ -334,4 +335,43 @@ large = { cpus = 8, memoryMB = 16384 }
         }
     );
     assert_eq!(config("", "").ledger_limits().reserve, None);
+}
+
+#[test]
+fn the_fleet_s_rules_are_what_the_file_says_and_else_the_usual_ones() {
+    use roost_fleet::{Basis, FleetRules, PhaseDeadlines, Share};
+    assert_eq!(config("", "").fleet, FleetRules::default());
+    let zeros = "[hatchery.vsphere.fleet]\nmarkedPerMinute = 0\nfinishedPerMinute = 0\nexpiredPercent = 0\nviewSeconds = 0\njournalDecisions = 0\naddressRestSeconds = 0\n";
+    assert_eq!(config("", zeros).fleet, FleetRules::default());
+    let set = "[hatchery.vsphere.fleet]
+markedPerMinute = 7
+finishedPerMinute = 8
+expiredPerMinute = 9
+expiredPercent = 10
+expiredGraceSeconds = 11
+absentPerMinute = 12
+absentPercent = 13
+absentGraceSeconds = 14
+viewSeconds = 15
+journalDecisions = 16
+journalSubjects = 17
+promiseSeconds = 18
+addressRestSeconds = 19
+[[hatchery.vsphere.fleet.phases]]
+name = \"cloning\"
+seconds = 20
+";
+    let FleetRules { guard, journal, deadlines, ledger } = config("", set).fleet;
+    let budgets = Basis::INFERRED.map(|basis| guard.of(basis).per_minute);
+    assert_eq!(budgets, [Some(7), Some(8), Some(9), Some(12)]);
+    let graces = [guard.expired.grace, guard.absent.grace, guard.max_age];
+    assert_eq!(graces.map(|grace| grace.as_secs()), [11, 14, 15]);
+    let share = |percent, at_least| Some(Share { percent, at_least });
+    assert_eq!([guard.expired.share, guard.absent.share], [share(10, 5), share(13, 3)]);
+    assert_eq!((journal.decisions, journal.subjects), (16, 17));
+    assert_eq!((ledger.safety.as_secs(), ledger.quarantine.as_secs()), (18, 19));
+    let usual = PhaseDeadlines::default();
+    assert_eq!(deadlines.of(roost_fleet::Phase::CLONING).as_secs(), 20);
+    let booting = roost_fleet::Phase::BOOTING;
+    assert_eq!(deadlines.of(booting), usual.of(booting), "what is not named stays");
 }

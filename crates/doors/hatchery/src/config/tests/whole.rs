@@ -1,5 +1,6 @@
 //! The table of keys against everything that follows from it.
 
+use roost_settings::{Sample, Shape};
 use toml::{Table as Toml, Value};
 
 use super::*;
@@ -27,6 +28,9 @@ workerModelV2 = "P/github/org/repo/debian12"
 iprange = "10.0.0.0/26"
 gateway = "10.0.0.62"
 subnetMask = "255.255.255.192"
+[[hatchery.vsphere.fleet.phases]]
+name = "cloning"
+seconds = 600
 "#;
     file(lists, "").parse().unwrap()
 }
@@ -50,7 +54,7 @@ fn set(tree: &mut Toml, path: &str, value: Value) {
 #[test]
 fn every_key_of_the_table_is_read() {
     let wrong: Value = Value::Array(vec![Value::Array(vec![Value::Integer(1)])]);
-    for key in KEYS {
+    for key in SECTION.keys {
         let mut tree = full();
         let path = format!("hatchery.vsphere.{}", key.path);
         set(&mut tree, &path, wrong.clone());
@@ -65,25 +69,27 @@ fn every_key_of_the_table_is_read() {
 
 #[test]
 fn every_scalar_key_can_be_overridden_by_its_variable() {
-    for key in KEYS.iter().filter(|key| matches!(key.shape, Shape::Integer(_) | Shape::Boolean(_)))
+    for key in
+        SECTION.keys.iter().filter(|key| matches!(key.shape, Shape::Integer(_) | Shape::Boolean(_)))
     {
-        let Some(variable) = key.variable() else { continue };
+        let Some(variable) = SECTION.variable(key) else { continue };
         let surroundings = Pretend::default().variable(&variable, "no such value");
         let invalid = Config::load(&full().to_string(), &surroundings).unwrap_err();
         assert!(invalid.to_string().contains(key.path), "{variable}");
     }
     let variable = "CDS_HATCHERY_VSPHERE_COMMONCONFIGURATION_PROVISION_MAXWORKER";
-    assert_eq!(keys::common::MAX_WORKER.variable().as_deref(), Some(variable));
+    assert_eq!(SECTION.variable(&keys::common::MAX_WORKER).as_deref(), Some(variable));
 }
 
 #[test]
 fn paths_are_told_apart_and_lists_have_keys() {
-    for (index, key) in KEYS.iter().enumerate() {
-        let twice = KEYS[..index].iter().any(|other| other.path.eq_ignore_ascii_case(key.path));
+    for (index, key) in SECTION.keys.iter().enumerate() {
+        let twice =
+            SECTION.keys[..index].iter().any(|other| other.path.eq_ignore_ascii_case(key.path));
         assert!(!twice, "{} stands twice", key.path);
         assert!(!key.meaning.ends_with('.'), "{}", key.path);
         if let Some((list, _)) = key.path.split_once("[]") {
-            assert!(KEYS.iter().any(|other| other.path == list), "{list} is no key");
+            assert!(SECTION.keys.iter().any(|other| other.path == list), "{list} is no key");
         }
     }
 }
@@ -121,14 +127,14 @@ fn every_line_that_the_sample_comments_out_is_of_the_right_form() {
         .file("/etc/roost/guest-password", "x");
     let loaded = Config::load(&text, &surroundings).unwrap_or_else(|invalid| panic!("{invalid}"));
     assert_eq!(loaded.warnings, []);
-    for key in KEYS.iter().filter(|key| key.sample != Sample::Absent) {
+    for key in SECTION.keys.iter().filter(|key| key.sample != Sample::Absent) {
         assert!(sample().contains(key.name()), "{} is missing", key.path);
     }
 }
 
 #[test]
 fn the_documentation_follows_the_table() {
-    insta::assert_snapshot!(key_table());
+    insta::assert_snapshot!(SECTION.key_table());
 }
 
 #[test]

@@ -7,20 +7,20 @@ use roost_supervise::Chain;
 
 use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 
 /// Settles what is owed for a VM that is gone. What cannot be settled now is found again: a worker without a VM is set right, and CDS has
 /// limits of its own for the rest.
-pub(super) async fn settle(nest: &Nest, worker: &str, reason: &Reason, owed: Aftermath) {
+pub(super) async fn settle(cx: &Context, worker: &str, reason: &Reason, owed: Aftermath) {
     let Aftermath { release, report } = owed;
     if let Some(job) = release {
         let why = format!("the VM of worker {worker} was deleted: {reason}");
-        if let Err(error) = give_back(nest, &job, worker, &why).await {
+        if let Err(error) = give_back(cx, &job, worker, &why).await {
             tracing::warn!(%job, worker, "giving back a job failed: {}", Chain(&error));
         }
     }
     if let Some(model) = report
-        && let Err(error) = report_unregistered(nest, &model, worker).await
+        && let Err(error) = report_unregistered(cx, &model, worker).await
     {
         tracing::warn!(%model, worker, "reporting a registration failed: {}", Chain(&error));
     }
@@ -31,35 +31,35 @@ pub(super) async fn settle(nest: &Nest, worker: &str, reason: &Reason, owed: Aft
 /// Releases are scarce, and CDS does not look whom one concerns. So the job must be in our name and under way, no other worker at
 /// it, and no VM of ours for it, seen or promised: it may have been started anew since. Returns whether it was given back.
 pub(in crate::run) async fn give_back(
-    nest: &Nest,
+    cx: &Context,
     job: &JobId,
     worker: &str,
     why: &str,
 ) -> Result<bool, CallError> {
-    let (Some(client), JobId::V2(id)) = (nest.cds.v2(), job) else { return Ok(false) };
+    let (Some(client), JobId::V2(id)) = (cx.cds.v2(), job) else { return Ok(false) };
     let seen = match client.job(id).await {
         Ok(info) => info.run_job,
         Err(error) if error.is_gone() => return Ok(false),
         Err(error) => return Err(error),
     };
     let is_under_way = matches!(seen.status, JobStatus::Scheduling | JobStatus::Building);
-    let is_ours = seen.hatchery_name == nest.hatchery();
+    let is_ours = seen.hatchery_name == cx.hatchery();
     let has_other = !seen.worker_name.is_empty() && seen.worker_name != worker;
     let has_machine =
-        nest.desk().ledger.lock().has_machine(&HATCHERY.request(id.as_str()), nest.now());
+        cx.scheduler().ledger.lock().has_machine(&HATCHERY.request(id.as_str()), cx.now());
     if !is_under_way || !is_ours || has_other || has_machine {
         return Ok(false);
     }
     client.release(id).await?;
     let subject = HATCHERY.about_request(id.as_str());
-    nest.decide(Draft::new(subject, Decided::Released, why.to_owned()), "vm-gone");
-    nest.signals.plan.notify_one();
+    cx.decide(Draft::new(subject, Decided::Released, why.to_owned()), "vm-gone");
+    cx.signals.plan.notify_one();
     Ok(true)
 }
 
 /// Tells the owner of a V1 model that its registration came to nothing, if it did.
-async fn report_unregistered(nest: &Nest, path: &ModelPath, vm: &str) -> Result<(), CallError> {
-    let Some(client) = nest.cds.v1() else { return Ok(()) };
+async fn report_unregistered(cx: &Context, path: &ModelPath, vm: &str) -> Result<(), CallError> {
+    let Some(client) = cx.cds.v1() else { return Ok(()) };
     match client.model(path).await {
         Ok(model) if model.need_registration => {
             let words = format!("the worker of {vm} ended without having registered the model");

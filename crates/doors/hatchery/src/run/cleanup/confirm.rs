@@ -14,8 +14,8 @@ use super::deletions::Absence;
 use super::fate::{Fate, fates};
 use crate::door::HATCHERY;
 use crate::retire::Reason;
+use crate::run::context::Context;
 use crate::run::holding::own_annotation;
-use crate::run::nest::Nest;
 use crate::status::task;
 
 /// At one look, so that many such VMs do not become a burst of calls. The rest is asked about at the next.
@@ -36,26 +36,26 @@ enum Word {
 }
 
 /// Asks CDS about VMs whose workers never came, and gives up those that surely have none.
-pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
-    let now = nest.now();
-    let Ok(lists) = nest.workers.believed() else { return };
-    let judged = fates(nest, &nest.mirror.snapshot(), now).into_iter();
+pub(super) async fn confirm_absent(cx: &Arc<Context>, tasks: &Tasks) {
+    let now = cx.now();
+    let Ok(lists) = cx.workers.believed() else { return };
+    let judged = fates(cx, &cx.mirror.snapshot(), now).into_iter();
     let absent = judged.filter(|fate| fate.reason().map(Reason::basis) == Some(Basis::Absent));
     let absent: Vec<Fate> = absent.take(AT_ONCE).collect();
-    nest.deletions.keep_absent(|vm| absent.iter().any(|fate| fate.vm.id == *vm));
+    cx.deletions.keep_absent(|vm| absent.iter().any(|fate| fate.vm.id == *vm));
     for fate in absent {
         let vm = &fate.vm;
-        tasks.beat(task::CLEANUP, nest.patience());
-        match nest.ask_about(vm).await {
-            Ok(Word::NotAtWork { is_over }) => give_up(nest, tasks, &fate, is_over),
+        tasks.beat(task::CLEANUP, cx.patience());
+        match cx.ask_about(vm).await {
+            Ok(Word::NotAtWork { is_over }) => give_up(cx, tasks, &fate, is_over),
             Ok(Word::Nothing) => {
                 let is_empty = lists.len() == 0;
                 let absence = if is_empty { Absence::FromEmptyList } else { Absence::FromList };
-                nest.deletions.note_absent(&vm.id, absence, nest.now());
+                cx.deletions.note_absent(&vm.id, absence, cx.now());
             }
-            Ok(Word::MayBeAtWork) => nest.deletions.may_be_at_work(&vm.id),
+            Ok(Word::MayBeAtWork) => cx.deletions.may_be_at_work(&vm.id),
             Err(error) => {
-                nest.deletions.may_be_at_work(&vm.id);
+                cx.deletions.may_be_at_work(&vm.id);
                 tracing::warn!(
                     vm = %vm.id,
                     "CDS could not be asked about the job of {}: {}",
@@ -67,7 +67,7 @@ pub(super) async fn confirm_absent(nest: &Arc<Nest>, tasks: &Tasks) {
     }
 }
 
-impl Nest {
+impl Context {
     async fn ask_about(&self, vm: &Vm) -> Result<Word, CallError> {
         let job = own_annotation(vm, self.hatchery()).and_then(|own| own.job());
         let (answer, is_its) = match (job, self.cds.v1(), self.cds.v2()) {
@@ -93,20 +93,20 @@ impl Nest {
 }
 
 /// Marks the VM. Nothing is said of a job that is over: its worker came and went.
-fn give_up(nest: &Arc<Nest>, tasks: &Tasks, fate: &Fate, is_over: bool) {
-    let Some((reason, at_work)) = fate.reason().zip(nest.at_work(&fate.vm.id)) else { return };
+fn give_up(cx: &Arc<Context>, tasks: &Tasks, fate: &Fate, is_over: bool) {
+    let Some((reason, at_work)) = fate.reason().zip(cx.at_work(&fate.vm.id)) else { return };
     let why = if is_over { STAYS_ON.to_owned() } else { reason.to_string() };
     let (label, vm) = (reason.as_str(), Arc::clone(&fate.vm));
-    let nest = Arc::clone(nest);
+    let cx = Arc::clone(cx);
     tasks.errand("giving-up", async move {
-        if let Err(error) = nest.mark_claimed(&vm.id, &why).await {
+        if let Err(error) = cx.mark_claimed(&vm.id, &why).await {
             tracing::warn!(vm = %vm.id, "a VM is not marked for deletion: {}", Chain(&error));
         } else if let Some(job) = vm.request().filter(|_| !is_over) {
             let subject = HATCHERY.about_request(Arc::clone(job));
             let words = format!("{}: {why}", vm.name);
-            nest.decide(Draft::new(subject, Decided::Failed, words).vm(&vm.id), label);
+            cx.decide(Draft::new(subject, Decided::Failed, words).vm(&vm.id), label);
         }
         drop(at_work);
-        nest.signals.cleanup.notify_one();
+        cx.signals.cleanup.notify_one();
     });
 }

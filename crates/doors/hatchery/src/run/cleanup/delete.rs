@@ -9,7 +9,7 @@ use super::deletions::UnderWay;
 use crate::annotation::Annotation;
 use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 
 /// A VM that the guard lets go.
 #[derive(Debug)]
@@ -24,35 +24,38 @@ pub(super) struct Deletion {
 }
 
 /// Deletes a VM and settles what is owed for it. A failure concerns this VM only, and is tried again later (W22).
-pub(super) async fn delete(nest: &Nest, deletion: Deletion) {
+pub(super) async fn delete(cx: &Context, deletion: Deletion) {
     let Deletion { vm, reason, aftermath, record, at_work, under_way } = deletion;
-    if let Err(error) = nest.machines.destroy(&at_work).await {
-        let until = nest.deletions.failed(&vm.id, nest.now());
+    if let Err(error) = cx.machines.destroy(&at_work).await {
+        let until = cx.deletions.failed(&vm.id, cx.now());
         let words = format!("deleting {} failed: {}", vm.name, Chain(&error));
         let draft = Draft::new(Subject::vm(&vm.id), Decided::Failed, words);
-        nest.decide(draft.vm(&vm.id).next_look(NextLook::At(until)), "deletion");
+        cx.decide(draft.vm(&vm.id).next_look(NextLook::At(until)), "deletion");
         drop((at_work, under_way));
-        nest.signals.cleanup.notify_one();
+        cx.signals.cleanup.notify_one();
         return;
     }
     drop(at_work);
-    nest.metrics.own.deleted(reason.as_str());
-    nest.decide(record, reason.as_str());
-    note_finished(nest, &vm, &reason);
-    nest.signals.plan.notify_one();
-    nest.signals.spares.notify_one();
+    cx.metrics.own.deleted(reason.as_str());
+    cx.decide(record, reason.as_str());
+    note_finished(cx, &vm, &reason);
+    cx.signals.plan.notify_one();
+    cx.signals.spares.notify_one();
     let owed = Aftermath {
         release: aftermath.release.or_else(|| left_waiting(&vm, &reason)),
         ..aftermath
     };
-    settle(nest, &vm.name, &reason, owed).await;
+    settle(cx, &vm.name, &reason, owed).await;
     drop(under_way);
 }
 
 /// The job that waits for a worker which never came. Whoever gave up on it gives it back; this is for when that did not work.
 fn left_waiting(vm: &Vm, reason: &Reason) -> Option<JobId> {
     let never_came = match reason {
-        Reason::Marked { .. } | Reason::NeverRegistered | Reason::NeverStarted => true,
+        Reason::Marked { .. }
+        | Reason::PutDown { .. }
+        | Reason::NeverRegistered
+        | Reason::NeverStarted => true,
         Reason::Disabled
         | Reason::PoweredOff
         | Reason::Finished
@@ -67,10 +70,11 @@ fn job_of(vm: &Vm) -> Option<JobId> {
 }
 
 /// Says of the job that its worker has ended, unless something newer was said of it.
-fn note_finished(nest: &Nest, vm: &Vm, reason: &Reason) {
+fn note_finished(cx: &Context, vm: &Vm, reason: &Reason) {
     let has_ended = match reason {
         Reason::Finished | Reason::PoweredOff | Reason::Disabled => true,
         Reason::Marked { .. }
+        | Reason::PutDown { .. }
         | Reason::TooOld
         | Reason::NeverRegistered
         | Reason::NeverStarted
@@ -78,12 +82,12 @@ fn note_finished(nest: &Nest, vm: &Vm, reason: &Reason) {
     };
     let Some(job) = job_of(vm).filter(|_| has_ended) else { return };
     let subject = HATCHERY.about_request(job.to_string());
-    let was_started = nest.journal.latest(&subject).is_some_and(|latest| {
+    let was_started = cx.journal.latest(&subject).is_some_and(|latest| {
         latest.vm.as_ref() == Some(&vm.id)
             && matches!(latest.verdict, Decided::Spawned | Decided::Adopted)
     });
     if was_started {
         let words = format!("worker {} has ended and its VM is gone", vm.name);
-        nest.decide(Draft::new(subject, Decided::Finished, words).vm(&vm.id), reason.as_str());
+        cx.decide(Draft::new(subject, Decided::Finished, words).vm(&vm.id), reason.as_str());
     }
 }

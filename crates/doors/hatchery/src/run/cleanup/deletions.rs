@@ -9,8 +9,8 @@ use roost_supervise::Backoff;
 use tokio::sync::Notify;
 
 use crate::retire::{EventTimes, Reason};
-use crate::run::desk::lock;
-use crate::run::nest::Nest;
+use crate::run::context::Context;
+use crate::run::scheduler::lock;
 use crate::run::view::{GuardState, Seen};
 use crate::time::{elapsed, later};
 
@@ -174,22 +174,22 @@ impl Deletions {
 /// A VM that is being deleted, until this is dropped.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    nest: Arc<Nest>,
+    cx: Arc<Context>,
     vm: VmId,
 }
 
 impl UnderWay {
-    pub(super) fn begin(nest: &Arc<Nest>, vm: &VmId, reason: &Reason) -> Self {
-        lock(&nest.deletions.state).under_way.insert(vm.clone(), reason.clone());
-        Self { nest: Arc::clone(nest), vm: vm.clone() }
+    pub(super) fn begin(cx: &Arc<Context>, vm: &VmId, reason: &Reason) -> Self {
+        lock(&cx.deletions.state).under_way.insert(vm.clone(), reason.clone());
+        Self { cx: Arc::clone(cx), vm: vm.clone() }
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        lock(&self.nest.deletions.state).under_way.remove(&self.vm);
-        if self.nest.deletions.wants_room.load(Ordering::Relaxed) {
-            self.nest.deletions.room.notify_one();
+        lock(&self.cx.deletions.state).under_way.remove(&self.vm);
+        if self.cx.deletions.wants_room.load(Ordering::Relaxed) {
+            self.cx.deletions.room.notify_one();
         }
     }
 }

@@ -5,13 +5,13 @@ use roost_vim::EventQuery;
 
 use super::fate::fates;
 use crate::retire::{EventKind, EventTimes, Verdict};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 use crate::status::task;
 
 /// At one look, so that a datacenter full of such VMs does not become a burst of calls. The rest is asked for at the next.
 const AT_ONCE: usize = 20;
 
-impl Nest {
+impl Context {
     /// Reads the events that verdicts wait for, once for each VM and state of its power. One that cannot be read keeps its VM (W22).
     pub(super) async fn learn_events(&self, tasks: &Tasks) {
         let snapshot = self.mirror.snapshot();

@@ -6,8 +6,8 @@ use roost_fleet::{Connection, Snapshot, Vm};
 use crate::door::HATCHERY;
 use crate::planted::{self, Bug};
 use crate::retire::{Aftermath, Events, Reason, Subject, Verdict, WorkerSeen, aftermath, judge};
+use crate::run::context::Context;
 use crate::run::holding::own_annotation;
-use crate::run::nest::Nest;
 use crate::run::workers::WorkerLists;
 
 /// What becomes of a VM of ours, as far as it alone is concerned.
@@ -20,13 +20,13 @@ pub(crate) struct Fate {
 }
 
 /// The fate of each VM of ours, templates included, by what is known at this moment. Makes no call.
-pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fate> {
-    let lists = nest.workers.believed().ok();
+pub(crate) fn fates(cx: &Context, snapshot: &Snapshot, now: Timestamp) -> Vec<Fate> {
+    let lists = cx.workers.believed().ok();
     let workers = lists.as_deref().map(WorkerLists::by_name);
-    let going = nest.deletions.under_way();
-    let desk = nest.desk();
-    let judged = snapshot.owned_by(HATCHERY, nest.hatchery()).filter_map(|vm| {
-        let annotation = own_annotation(vm, nest.hatchery())?;
+    let going = cx.deletions.under_way();
+    let scheduler = cx.scheduler();
+    let judged = snapshot.owned_by(HATCHERY, cx.hatchery()).filter_map(|vm| {
+        let annotation = own_annotation(vm, cx.hatchery())?;
         let worker = match workers.as_ref().map(|workers| workers.get(&*vm.name)) {
             None => WorkerSeen::Unknown,
             Some(None) => WorkerSeen::Absent,
@@ -34,7 +34,7 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
                 WorkerSeen::Registered { status: *status, job: job.clone() }
             }
         };
-        let known = nest.deletions.events_of(&vm.id, vm.power);
+        let known = cx.deletions.events_of(&vm.id, vm.power);
         let subject = Subject {
             name: &vm.name,
             annotation: &annotation,
@@ -43,13 +43,13 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
             is_connected: vm.connection == Connection::Connected,
             worker,
             created: vm.created,
-            is_busy: desk.is_busy(&vm.id),
+            is_busy: scheduler.is_busy(&vm.id),
             events: known.map_or(Events::NotAsked, Events::Known),
         };
         // One that is being deleted stays what it was: it would be busy, or off, because of that.
         let verdict = match going.get(&vm.id) {
             Some(reason) => Verdict::Delete(reason.clone()),
-            None => judge(&subject, nest.hatchery(), &nest.config.lifetimes, now),
+            None => judge(&subject, cx.hatchery(), &cx.config.lifetimes, now),
         };
         Some(Fate { vm: Arc::clone(vm), verdict, aftermath: aftermath(&subject) })
     });
@@ -59,7 +59,11 @@ pub(crate) fn fates(nest: &Nest, snapshot: &Snapshot, now: Timestamp) -> Vec<Fat
 impl Fate {
     pub(super) fn reason(&self) -> Option<&Reason> {
         match &self.verdict {
-            Verdict::Delete(Reason::Marked { .. }) if planted::is(Bug::ForgetsMarked) => None,
+            Verdict::Delete(Reason::Marked { .. } | Reason::PutDown { .. })
+                if planted::is(Bug::ForgetsMarked) =>
+            {
+                None
+            }
             Verdict::Until(_, reason) if planted::is(Bug::DeletesUnguarded) => Some(reason),
             Verdict::Delete(reason) => Some(reason),
             Verdict::Keep(_) | Verdict::Until(..) | Verdict::AskEvents => None,

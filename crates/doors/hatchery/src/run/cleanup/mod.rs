@@ -17,6 +17,7 @@ mod pass;
 mod set_right;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use roost_fleet::{Freeze, Resume};
 use roost_supervise::{Chain, Tasks};
@@ -27,40 +28,48 @@ pub(crate) use self::deletions::Deletions;
 pub(crate) use self::fate::fates;
 pub(super) use self::set_right::keep_right;
 
-use super::nest::Nest;
+use super::context::Context;
 use crate::planted::{self, Bug};
 use crate::status::task;
 
+/// How often it is looked whether another process of our name is still at work. It costs no call.
+const STANDS_BY: Duration = Duration::from_secs(10);
+
 /// Looks at every tick, when a VM was marked, and when what was seen once can be seen again.
-pub(super) async fn keep_clean(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    nest.opened().await;
+pub(super) async fn keep_clean(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    cx.opened().await;
     let mut asks = true;
     loop {
-        tasks.beat(task::CLEANUP, nest.patience());
+        tasks.beat(task::CLEANUP, cx.patience());
         if planted::is(Bug::CleanupHangs) {
             return std::future::pending().await;
         }
+        if cx.look_for_others().is_some() {
+            tasks.beat(task::CLEANUP, cx.patience() + STANDS_BY);
+            sleep(STANDS_BY).await;
+            continue;
+        }
         if asks {
             // A list that could not be read is known as such, and refuses.
-            if let Err(error) = nest.read_workers().await {
+            if let Err(error) = cx.read_workers().await {
                 tracing::warn!("the clean-up could not read the workers: {}", Chain(&error));
             }
-            nest.learn_events(&tasks).await;
-            confirm::confirm_absent(&nest, &tasks).await;
+            cx.learn_events(&tasks).await;
+            confirm::confirm_absent(&cx, &tasks).await;
         }
-        let again = pass::pass(&nest, &tasks);
-        tasks.beat(task::CLEANUP, nest.patience() + again);
+        let again = pass::pass(&cx, &tasks);
+        tasks.beat(task::CLEANUP, cx.patience() + again);
         asks = tokio::select! {
             biased;
-            () = nest.signals.cleanup.notified() => true,
+            () = cx.signals.cleanup.notified() => true,
             // What may go was decided already: the next one of a long row needs no new question to CDS.
-            () = nest.deletions.has_room() => false,
+            () = cx.deletions.has_room() => false,
             () = sleep(again) => true,
         };
     }
 }
 
-impl Nest {
+impl Context {
     /// A person has looked at a freeze. Returns the one that this ends.
     pub(crate) fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
         let ended = self.deletions.resume(found);

@@ -12,54 +12,59 @@ use tokio::time::sleep;
 use super::aftermath::give_back;
 use crate::door::HATCHERY;
 use crate::pool::{Consistency, Correction, Pool};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 use crate::status::task;
 
 const INTERVAL: Duration = Duration::from_secs(20);
 
 /// Corrects CDS about workers whose VM is gone, on whole views only (W3, W28).
-pub(in crate::run) async fn keep_right(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    nest.opened().await;
+pub(in crate::run) async fn keep_right(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    cx.opened().await;
     let (mut consistency, mut given_back) = (Consistency::default(), BTreeSet::new());
     loop {
-        tasks.beat(task::DISABLED, nest.patience() + INTERVAL);
+        tasks.beat(task::DISABLED, cx.patience() + INTERVAL);
         sleep(INTERVAL).await;
-        let now = nest.now();
-        if let Ok(pool) = nest.join_workers(&nest.mirror.snapshot(), now) {
+        if cx.look_for_others().is_some() {
+            // What it is about to do is not known here.
+            consistency = Consistency::default();
+            continue;
+        }
+        let now = cx.now();
+        if let Ok(pool) = cx.join_workers(&cx.mirror.snapshot(), now) {
             let corrections = consistency.observe(&pool, now);
             given_back.retain(|name: &String| pool.get(name).is_some());
             for correction in corrections {
-                tasks.beat(task::DISABLED, nest.patience());
-                correct(&nest, &pool, &correction, &mut given_back).await;
+                tasks.beat(task::DISABLED, cx.patience());
+                correct(&cx, &pool, &correction, &mut given_back).await;
             }
         }
     }
 }
 
 async fn correct(
-    nest: &Nest,
+    cx: &Context,
     pool: &Pool,
     correction: &Correction,
     given_back: &mut BTreeSet<String>,
 ) {
     let (Correction::Disable { name, .. } | Correction::Release { name, .. }) = correction;
     // A VM of that name whose annotation cannot be read is a VM all the same.
-    if nest.mirror.snapshot().named(name).next().is_some() {
+    if cx.mirror.snapshot().named(name).next().is_some() {
         return;
     }
     let done: Result<(), CallError> = async {
         match correction {
             Correction::Disable { name, id } => {
-                let Some(client) = nest.cds.v1() else { return Ok(()) };
+                let Some(client) = cx.cds.v1() else { return Ok(()) };
                 client.disable_worker(id).await?;
-                note_disabled(nest, pool, name);
+                note_disabled(cx, pool, name);
             }
             Correction::Release { name, job } => {
                 if given_back.contains(name) {
                     return Ok(());
                 }
                 let why = format!("worker {name} has no VM any more");
-                if give_back(nest, job, name, &why).await? {
+                if give_back(cx, job, name, &why).await? {
                     given_back.insert(name.clone());
                 }
             }
@@ -75,10 +80,10 @@ async fn correct(
     }
 }
 
-fn note_disabled(nest: &Nest, pool: &Pool, name: &str) {
+fn note_disabled(cx: &Context, pool: &Pool, name: &str) {
     let registered = pool.get(name).and_then(|worker| worker.registered.as_ref());
     let job = registered.and_then(|registered| registered.job.as_ref());
     let request = job.map_or_else(|| format!("worker {name}"), ToString::to_string);
     let words = format!("worker {name} has no VM any more and was disabled");
-    nest.decide(Draft::new(HATCHERY.about_request(request), Decided::Failed, words), "vm-gone");
+    cx.decide(Draft::new(HATCHERY.about_request(request), Decided::Failed, words), "vm-gone");
 }

@@ -18,8 +18,8 @@ use crate::config::{SpareKind, SpareModel};
 use crate::door::HATCHERY;
 use crate::names::NamePrefix;
 use crate::plan::address_need;
-use crate::run::desk::{Desk, lock};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
+use crate::run::scheduler::{SchedulerState, lock};
 use crate::run::spare_view::{in_flight, spares};
 use crate::spares::{Hold, PoolStanding, Removal, SpareView, Waiting, plan};
 use crate::time::elapsed;
@@ -37,60 +37,60 @@ pub(super) struct Work {
 }
 
 /// Returns what to do, and when to look again at the latest.
-pub(super) fn look(nest: &Arc<Nest>) -> (Work, Duration) {
-    let interval = nest.config.provisioning.interval;
-    let now = nest.now();
-    let is_held = nest.steering.spawning().is_some();
-    if is_held || nest.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
+pub(super) fn look(cx: &Arc<Context>) -> (Work, Duration) {
+    let interval = cx.config.provisioning.interval;
+    let now = cx.now();
+    let is_held = cx.steering.spawning().is_some() || cx.look_for_others().is_some();
+    if is_held || cx.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
         return (Work::default(), SOON.min(interval));
     }
-    let models = nest.models.v1();
+    let models = cx.models.v1();
     let models = models.as_deref().map(Vec::as_slice);
-    let pools = &nest.config.provisioning.pools;
-    let mut guard = nest.desk();
-    let desk = &mut *guard;
-    let snapshot = nest.mirror.snapshot();
+    let pools = &cx.config.provisioning.pools;
+    let mut guard = cx.scheduler();
+    let scheduler = &mut *guard;
+    let snapshot = cx.mirror.snapshot();
     let (mut sources, mut holds) = (BTreeMap::new(), BTreeMap::new());
     for pool in pools {
-        match Source::find(&pool.kind, &nest.config, &snapshot, models) {
+        match Source::find(&pool.kind, &cx.config, &snapshot, models) {
             Ok(source) => drop(sources.insert(pool.kind.clone(), source)),
             Err(hold) => drop(holds.insert(pool.kind.clone(), hold)),
         }
     }
-    desk.backoffs.retain(|model| pools.iter().any(|pool| pool.kind.model == *model));
-    let spares = spares(&snapshot, nest.hatchery(), desk, models, now);
-    let addresses = desk.ledger.lock().taken(HATCHERY, now).addresses.free;
+    scheduler.backoffs.retain(|model| pools.iter().any(|pool| pool.kind.model == *model));
+    let spares = spares(&snapshot, cx.hatchery(), scheduler, models, now);
+    let addresses = scheduler.ledger.lock().taken(HATCHERY, now).addresses.free;
     let planned = plan(SpareView {
         pools,
         spares: &spares,
-        in_flight: &in_flight(&snapshot, desk),
+        in_flight: &in_flight(&snapshot, scheduler),
         holds: &holds,
-        backoffs: &desk.backoffs,
-        pool_size: nest.config.provisioning.pool_size,
-        free_addresses: (!nest.config.addresses.is_dhcp()).then_some(addresses),
+        backoffs: &scheduler.backoffs,
+        pool_size: cx.config.provisioning.pool_size,
+        free_addresses: (!cx.config.addresses.is_dhcp()).then_some(addresses),
         now,
     });
     let remove = planned
         .remove
         .into_iter()
-        .filter_map(|(vm, removal)| Some((reserve_removal(desk, vm, now)?, removal)));
+        .filter_map(|(vm, removal)| Some((reserve_removal(scheduler, vm, now)?, removal)));
     let remove = remove.collect();
-    let (granted, refused) = reserve_spares(nest, desk, &snapshot, planned.make, &sources, now);
+    let (granted, refused) = reserve_spares(cx, scheduler, &snapshot, planned.make, &sources, now);
     drop(guard);
     let mut standing = planned.standing;
     for pool in &mut standing {
         if let Some(refusal) = refused.get(&pool.kind) {
             pool.waiting = Some(Waiting::NoRoom { why: refusal.to_string() });
-            note_refusal(nest, &pool.kind, refusal);
+            note_refusal(cx, &pool.kind, refusal);
         } else {
-            note_waiting(nest, pool);
+            note_waiting(cx, pool);
         }
     }
     let again = next_look(&standing, interval, now);
-    *lock(&nest.standing) = standing;
-    // The guards lock the desk when they are dropped, so they are made outside of it.
+    *lock(&cx.standing) = standing;
+    // The guards lock the scheduler when they are dropped, so they are made outside of it.
     let make = granted.into_iter().map(|(name, kind, source, reservation)| NewSpare {
-        making: Making::begun(nest, &name),
+        making: Making::begun(cx, &name),
         name,
         kind,
         source,
@@ -103,8 +103,8 @@ type Granted = (Arc<str>, SpareKind, Source, Reservation);
 
 /// Reserves for each spare in the order of the plan. A kind that is refused once is refused for this look; others may still fit.
 fn reserve_spares(
-    nest: &Nest,
-    desk: &mut Desk,
+    cx: &Context,
+    scheduler: &mut SchedulerState,
     snapshot: &Snapshot,
     make: Vec<SpareKind>,
     sources: &BTreeMap<SpareKind, Source>,
@@ -116,13 +116,13 @@ fn reserve_spares(
             continue;
         };
         let ask = Ask {
-            request: HATCHERY.request(format!("spare {}", nest.uuid())),
+            request: HATCHERY.request(format!("spare {}", cx.uuid())),
             name: None,
             amounts: source.amounts(),
-            pool: Some(nest.pool.clone()),
-            machine: Machine::Fresh { address: address_need(&nest.config) },
+            pool: Some(cx.pool.clone()),
+            machine: Machine::Fresh { address: address_need(&cx.config) },
         };
-        let reservation = match desk.ledger.lock().reserve(ask, now) {
+        let reservation = match scheduler.ledger.lock().reserve(ask, now) {
             Ok(reservation) => reservation,
             Err(refusal) => {
                 refused.insert(kind, refusal);
@@ -135,10 +135,10 @@ fn reserve_spares(
             SpareModel::V2(_) => Protocol::V2,
         };
         let prefix = NamePrefix::Spare { protocol, address };
-        match nest.name(prefix, desk, snapshot) {
+        match cx.name(prefix, scheduler, snapshot) {
             Ok(name) => {
                 let name: Arc<str> = name.into();
-                desk.making.insert(Arc::clone(&name), kind.clone());
+                scheduler.making.insert(Arc::clone(&name), kind.clone());
                 granted.push((name, kind, source.clone(), reservation));
             }
             Err(error) => {
@@ -151,7 +151,11 @@ fn reserve_spares(
 }
 
 /// Takes a spare out of the reach of jobs; `None` if one has it.
-fn reserve_removal(desk: &mut Desk, vm: VmId, now: Timestamp) -> Option<Reservation> {
+fn reserve_removal(
+    scheduler: &mut SchedulerState,
+    vm: VmId,
+    now: Timestamp,
+) -> Option<Reservation> {
     let ask = Ask {
         request: HATCHERY.request(format!("removal of {vm}")),
         name: None,
@@ -159,21 +163,21 @@ fn reserve_removal(desk: &mut Desk, vm: VmId, now: Timestamp) -> Option<Reservat
         pool: None,
         machine: Machine::Spare { candidates: vec![vm] },
     };
-    desk.ledger.lock().reserve(ask, now).ok()
+    scheduler.ledger.lock().reserve(ask, now).ok()
 }
 
 fn next_look(standing: &[PoolStanding], interval: Duration, now: Timestamp) -> Duration {
     let waits = standing.iter().filter_map(|pool| match pool.waiting.as_ref()? {
         Waiting::Backoff { until, .. } => Some(elapsed(now, *until)),
         Waiting::NoAddress | Waiting::NoRoom { .. } | Waiting::Held(_) => Some(SOON),
-        // The end of a making brings room, and rings.
+        // The end of a clone frees room and wakes this loop.
         Waiting::PoolSize { .. } => None,
     });
     // A time that is just reached is not yet over by the clock's own grain.
     waits.chain([interval]).min().unwrap_or(interval).max(Duration::from_millis(10))
 }
 
-fn note_waiting(nest: &Nest, pool: &PoolStanding) {
+fn note_waiting(cx: &Context, pool: &PoolStanding) {
     let label = match &pool.waiting {
         Some(Waiting::Held(Hold::NeedsRegistration)) => "needs-registration",
         Some(Waiting::Held(Hold::NoModel)) => "no-model",
@@ -186,22 +190,22 @@ fn note_waiting(nest: &Nest, pool: &PoolStanding) {
     let why = pool.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
     let gate = Gate::plain(label, false).noting(why.clone());
     let draft = Draft::new(subject(&pool.kind), Decided::Deferred, why).gates(vec![gate]);
-    note(nest, &pool.kind, draft.next_look(NextLook::OnChange), label);
+    note(cx, &pool.kind, draft.next_look(NextLook::OnChange), label);
 }
 
-fn note_refusal(nest: &Nest, kind: &SpareKind, refusal: &Refusal) {
+fn note_refusal(cx: &Context, kind: &SpareKind, refusal: &Refusal) {
     let next_free = refusal.forecast.as_ref().and_then(|forecast| forecast.next_free);
     let draft = Draft::new(subject(kind), Decided::Deferred, refusal.to_string())
         .gates(refusal.gates.clone())
         .next_look(next_free.map_or(NextLook::OnChange, NextLook::At));
-    note(nest, kind, draft, refusal.bound_by.as_str());
+    note(cx, kind, draft, refusal.bound_by.as_str());
 }
 
 /// Records what is said of a pool, unless that is what was said last.
-fn note(nest: &Nest, kind: &SpareKind, draft: Draft, label: &'static str) {
-    let before = nest.journal.latest(&subject(kind));
+fn note(cx: &Context, kind: &SpareKind, draft: Draft, label: &'static str) {
+    let before = cx.journal.latest(&subject(kind));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
-        nest.decide(draft, label);
+        cx.decide(draft, label);
     }
 }
 

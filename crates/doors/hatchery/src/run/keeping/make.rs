@@ -10,9 +10,10 @@ use super::look::subject;
 use super::source::Source;
 use crate::clone_spec::Birth;
 use crate::config::SpareKind;
-use crate::run::desk::lock;
+use crate::run::bring_up::BringUp;
+use crate::run::context::Context;
 use crate::run::holding::own_annotation;
-use crate::run::nest::Nest;
+use crate::run::scheduler::lock;
 
 /// What the VM of a spare that came to nothing says of itself.
 const FAILED: &str = "making this spare failed";
@@ -31,37 +32,38 @@ pub(super) struct NewSpare {
 /// Counts a spare as being made, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Making {
-    nest: Arc<Nest>,
+    cx: Arc<Context>,
     name: Arc<str>,
 }
 
 impl Making {
-    /// For a name that is entered at the desk already.
-    pub(super) fn begun(nest: &Arc<Nest>, name: &Arc<str>) -> Self {
-        Self { nest: Arc::clone(nest), name: Arc::clone(name) }
+    /// For a name that is entered at the scheduler already.
+    pub(super) fn begun(cx: &Arc<Context>, name: &Arc<str>) -> Self {
+        Self { cx: Arc::clone(cx), name: Arc::clone(name) }
     }
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
-        lock(&self.nest.desk).making.remove(&self.name);
+        lock(&self.cx.scheduler).making.remove(&self.name);
     }
 }
 
 /// Makes a spare.
-pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
+pub(super) async fn make(cx: &Arc<Context>, spare: NewSpare) {
     let NewSpare { name, kind, source, mut reservation, making } = spare;
     let address = reservation.address().cloned();
     let birth = Birth {
-        hatchery: nest.hatchery(),
+        hatchery: cx.hatchery(),
         name: &name,
         source: &source.template.name,
         purpose: source.purpose(),
         flavor: source.flavor.as_ref(),
         address: address.as_ref(),
-        now: nest.now(),
+        process: Some(cx.others.own()),
+        now: cx.now(),
     };
-    let cloning = nest.clone_at_work(&birth, &source.template, &mut reservation);
+    let cloning = cx.clone_at_work(&birth, &source.template, &mut reservation);
     let at_work = match Box::pin(cloning).await {
         Ok(at_work) => at_work,
         Err(error) => {
@@ -72,32 +74,32 @@ pub(super) async fn make(nest: &Arc<Nest>, spare: NewSpare) {
                 drop(reservation);
             }
             drop(making);
-            failed(nest, &kind, &error);
+            failed(cx, &kind, &error);
             return;
         }
     };
     let vm = at_work.vm().clone();
     let expected = address.map(|grant| IpAddr::V4(grant.address));
-    let made = boot_once(nest, &at_work, expected).await;
+    let made = boot_once(cx, &at_work, &name, expected).await;
     if let Err(error) = &made {
-        give_up(nest, &vm, FAILED).await;
-        failed(nest, &kind, error);
+        give_up(cx, &vm, FAILED).await;
+        failed(cx, &kind, error);
     }
     // From here on the inventory says what it takes: a powered-off VM's address, or nothing.
     reservation.release();
     drop(making);
     drop(at_work);
     if made.is_ok() {
-        ready(nest, &kind, &vm, Decided::Spawned, format!("spare {name} is ready"));
+        ready(cx, &kind, &vm, Decided::Spawned, format!("spare {name} is ready"));
     }
-    nest.signals.spares.notify_one();
+    cx.signals.spares.notify_one();
 }
 
 /// Brings a spare to its end that an earlier process began (D30).
-pub(super) async fn finish(nest: &Arc<Nest>, at_work: Hold) {
+pub(super) async fn finish(cx: &Arc<Context>, at_work: Hold) {
     let vm = at_work.vm().clone();
-    let Some(row) = nest.mirror.vm(&vm) else { return };
-    let Some((annotation, kind)) = own_annotation(&row, nest.hatchery()).and_then(|annotation| {
+    let Some(row) = cx.mirror.vm(&vm) else { return };
+    let Some((annotation, kind)) = own_annotation(&row, cx.hatchery()).and_then(|annotation| {
         let kind = SpareKind::of(&row.name, &annotation)?;
         Some((annotation, kind))
     }) else {
@@ -108,61 +110,67 @@ pub(super) async fn finish(nest: &Arc<Nest>, at_work: Hold) {
         // Nobody can say yet, or it came to its end by itself.
         Power::Unknown | Power::Off => return,
         Power::Suspended => {
-            give_up(nest, &vm, SUSPENDED).await;
+            give_up(cx, &vm, SUSPENDED).await;
             return;
         }
     }
-    let finished = match boot_once(nest, &at_work, annotation.address()).await {
+    let finished = match boot_once(cx, &at_work, &row.name, annotation.address()).await {
         // The earlier process had asked it to shut down already.
         Err(MachineError::PoweredOff { .. }) => Ok(()),
         other => other,
     };
     if let Err(error) = &finished {
-        give_up(nest, &vm, FAILED).await;
-        failed(nest, &kind, error);
+        give_up(cx, &vm, FAILED).await;
+        failed(cx, &kind, error);
     }
     drop(at_work);
     if finished.is_ok() {
         let words = format!("spare {}, left half-made, is ready", row.name);
-        ready(nest, &kind, &vm, Decided::Adopted, words);
+        ready(cx, &kind, &vm, Decided::Adopted, words);
     }
-    nest.signals.spares.notify_one();
+    cx.signals.spares.notify_one();
 }
 
-async fn boot_once(nest: &Nest, work: &Hold, expected: Option<IpAddr>) -> Result<(), MachineError> {
-    nest.machines.wait_ready(work.vm(), expected).await?;
-    nest.shut_down(work).await
+async fn boot_once(
+    cx: &Context,
+    work: &Hold,
+    machine: &str,
+    expected: Option<IpAddr>,
+) -> Result<(), MachineError> {
+    let up = BringUp { cx, work, machine, expected };
+    up.wait_ready().await?;
+    up.shut_down().await
 }
 
 /// Marks it. If that fails too the VM is still a spare that is on, which the next look finds.
-async fn give_up(nest: &Nest, vm: &VmId, reason: &str) {
-    match nest.mark(vm, reason).await {
-        Ok(()) => nest.signals.cleanup.notify_one(),
+async fn give_up(cx: &Context, vm: &VmId, reason: &str) {
+    match cx.mark(vm, reason).await {
+        Ok(()) => cx.signals.cleanup.notify_one(),
         Err(error) => {
             tracing::warn!(%vm, "marking a spare that failed did not work: {}", Chain(&error));
         }
     }
 }
 
-fn ready(nest: &Nest, kind: &SpareKind, vm: &VmId, verdict: Decided, words: String) {
-    nest.desk().backoffs.succeeded(&kind.model);
-    nest.decide(Draft::new(subject(kind), verdict, words).vm(vm), "spare");
-    nest.signals.plan.notify_one();
+fn ready(cx: &Context, kind: &SpareKind, vm: &VmId, verdict: Decided, words: String) {
+    cx.scheduler().backoffs.succeeded(&kind.model);
+    cx.decide(Draft::new(subject(kind), verdict, words).vm(vm), "spare");
+    cx.signals.plan.notify_one();
 }
 
-fn failed(nest: &Nest, kind: &SpareKind, error: &MachineError) {
-    let (now, is_of_link) = (nest.now(), nest.machines.is_of_link(error));
+fn failed(cx: &Context, kind: &SpareKind, error: &MachineError) {
+    let (now, is_of_link) = (cx.now(), cx.machines.is_of_link(error));
     let until = {
-        let mut desk = nest.desk();
+        let mut scheduler = cx.scheduler();
         // Those that were made at the same time fail together, and together are one failure.
-        match desk.backoffs.blocked(&kind.model, now) {
+        match scheduler.backoffs.blocked(&kind.model, now) {
             Some((until, _)) => until,
-            None if is_of_link => desk.backoffs.interrupted(&kind.model, now),
-            None => desk.backoffs.failed(&kind.model, now),
+            None if is_of_link => scheduler.backoffs.interrupted(&kind.model, now),
+            None => scheduler.backoffs.failed(&kind.model, now),
         }
     };
     let words = format!("a spare failed: {}", Chain(error));
     let draft = Draft::new(subject(kind), Decided::Failed, words).next_look(NextLook::At(until));
-    nest.decide(draft, "spare");
-    nest.signals.spares.notify_one();
+    cx.decide(draft, "spare");
+    cx.signals.spares.notify_one();
 }

@@ -1,9 +1,9 @@
 //! Keeps as many spares as the pools ask for: makes what is missing, finishes what an earlier process left half-made, takes away what is too much.
 //!
 //! ```text
-//!   inventory, desk, models ──> spares::plan (pure) ──> reserve at the desk ──┬─> make    clone, boot, shut down
-//!                                                                             ├─> finish          boot, shut down
-//!                                                                             └─> remove  mark; the clean-up deletes
+//!   inventory, scheduler, models ──> spares::plan (pure) ──> reserve ──┬─> make    clone, boot, shut down
+//!                                                                      ├─> finish          boot, shut down
+//!                                                                      └─> remove  mark; the clean-up deletes
 //! ```
 //!
 //! A spare is one by its name and annotation, ready when it is off. So nothing is lost with the process: a clone that nobody waits for any
@@ -21,7 +21,7 @@ use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
 use self::look::{Work, look};
-use super::nest::Nest;
+use super::context::Context;
 use crate::spares::Removal;
 use crate::status::task;
 
@@ -29,44 +29,44 @@ use crate::status::task;
 const SOON: Duration = Duration::from_secs(15);
 
 /// Looks at every claim, at every tick, and when a template has been left alone for long enough.
-pub(super) async fn keep(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    nest.opened().await;
+pub(super) async fn keep(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    cx.opened().await;
     loop {
-        tasks.beat(task::PROVISIONING, nest.patience());
-        let (work, again) = look(&nest);
-        begin(&nest, &tasks, work);
-        tasks.beat(task::PROVISIONING, nest.patience() + again);
+        tasks.beat(task::PROVISIONING, cx.patience());
+        let (work, again) = look(&cx);
+        begin(&cx, &tasks, work);
+        tasks.beat(task::PROVISIONING, cx.patience() + again);
         tokio::select! {
             biased;
-            () = nest.signals.spares.notified() => {}
+            () = cx.signals.spares.notified() => {}
             () = sleep(again) => {}
         }
     }
 }
 
-fn begin(nest: &Arc<Nest>, tasks: &Tasks, work: Work) {
+fn begin(cx: &Arc<Context>, tasks: &Tasks, work: Work) {
     for spare in work.make {
-        let nest = Arc::clone(nest);
-        tasks.errand("spare", async move { make::make(&nest, spare).await });
+        let cx = Arc::clone(cx);
+        tasks.errand("spare", async move { make::make(&cx, spare).await });
     }
     for vm in work.finish {
-        let Some(at_work) = nest.at_work(&vm) else { continue };
-        let nest = Arc::clone(nest);
-        tasks.errand("spare", async move { make::finish(&nest, at_work).await });
+        let Some(at_work) = cx.at_work(&vm) else { continue };
+        let cx = Arc::clone(cx);
+        tasks.errand("spare", async move { make::finish(&cx, at_work).await });
     }
     for (reservation, removal) in work.remove {
-        let nest = Arc::clone(nest);
-        tasks.errand("spare-removal", async move { remove(&nest, reservation, removal).await });
+        let cx = Arc::clone(cx);
+        tasks.errand("spare-removal", async move { remove(&cx, reservation, removal).await });
     }
 }
 
 /// Marks a spare for deletion. The reservation keeps jobs from claiming it meanwhile (W17).
-async fn remove(nest: &Nest, mut reservation: Reservation, removal: Removal) {
+async fn remove(cx: &Context, mut reservation: Reservation, removal: Removal) {
     let Some(vm) = reservation.spare().cloned() else { return };
-    let Some(_at_work) = nest.at_work(&vm) else { return };
+    let Some(_at_work) = cx.at_work(&vm) else { return };
     reservation.submitted();
-    match nest.mark(&vm, removal.as_str()).await {
-        Ok(()) => nest.signals.cleanup.notify_one(),
+    match cx.mark(&vm, removal.as_str()).await {
+        Ok(()) => cx.signals.cleanup.notify_one(),
         Err(error) => {
             tracing::warn!(%vm, "marking a spare that goes failed: {}", Chain(&error));
         }

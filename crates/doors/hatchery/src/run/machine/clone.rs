@@ -2,9 +2,9 @@ use roost_fleet::{Hold, MachineError, NotMade, Reservation, Vm};
 use roost_supervise::Chain;
 
 use crate::clone_spec::Birth;
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 
-impl Nest {
+impl Context {
     /// Sees whether the template can be cloned as wished. Nothing is changed.
     pub(crate) async fn check_clone(
         &self,

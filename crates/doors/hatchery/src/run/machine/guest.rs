@@ -8,7 +8,7 @@ use crate::config::{self, GuestLogin, GuestOf};
 use crate::door::phase;
 use crate::model::WorkerModel;
 use crate::planted::{self, Bug};
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 
 /// A program that does nothing, and behind it what is meant: tools hand path and arguments to a shell as one text (5.4).
 const ECHO: &str = "/bin/echo";
@@ -75,7 +75,7 @@ fn is_launch(command_line: &str) -> bool {
     behind.is_some_and(|(_, script)| script.trim() != PROBE)
 }
 
-impl Nest {
+impl Context {
     /// User and password for the guests of a template: from `models`, else from `guestCredentials`, else the worker model's own (D32).
     pub(crate) async fn guest_login(
         &self,

@@ -4,7 +4,7 @@ use crate::annotation::{Annotation, Doom};
 use crate::clone_spec::mark_for_deletion;
 use crate::door::phase;
 use crate::names::VmName;
-use crate::run::nest::Nest;
+use crate::run::context::Context;
 
 /// What becomes of a spare that turns out to be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ enum Claimed {
     Marked,
 }
 
-impl Nest {
+impl Context {
     /// Writes into the VM's own annotation that it is to be deleted. Fine when it is gone, or marked already.
     ///
     /// Written only over what was read: a spare that somebody claimed in the meantime is left alone (W15).

@@ -13,13 +13,13 @@ use roost_fleet::{Hold, MachineError, Owner, VmId};
 
 pub(crate) use self::guest::{Launch, LaunchSeen, LoginError, launch_program};
 
-use super::nest::Nest;
+use super::context::Context;
 use crate::door::HATCHERY;
 
 /// A guest that was asked to shut down and is still on after this long loses its power.
 const SHUTDOWN_GRACE: Duration = Duration::from_mins(2);
 
-impl Nest {
+impl Context {
     /// For whom VMs are made here.
     pub(crate) fn owner(&self) -> Owner<'_> {
         Owner { door: HATCHERY, name: self.hatchery() }

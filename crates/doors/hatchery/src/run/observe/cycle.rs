@@ -8,8 +8,8 @@ use roost_fleet::{PoolUsage, Vm};
 use roost_supervise::{Chain, Tasks};
 use tokio::time::{sleep, timeout};
 
-use super::super::desk::lock;
-use super::super::nest::Nest;
+use super::super::context::Context;
+use super::super::scheduler::lock;
 use super::super::spare_view::in_flight;
 use super::disks::Disks;
 use super::overview::queue;
@@ -20,25 +20,29 @@ use crate::status::task;
 
 /// As often as CDS's own hatchery.
 const INTERVAL: Duration = Duration::from_secs(30);
+/// What the resource pool uses is asked for in every second cycle: nothing else is asked for at rest, and four calls a minute are all that there may be.
+const USAGE_EVERY: u64 = 2;
 /// A vCenter that does not answer holds up two gauges and not all of them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// At rest it asks the vCenter one thing in each cycle: what the resource pool uses, which nothing else tells. Disks are asked about when a
-/// VM of ours has changed.
-pub(crate) async fn keep_counting(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    nest.opened().await;
-    let mut disks = Disks::default();
-    loop {
-        tasks.beat(task::METRICS, nest.patience() + INTERVAL);
-        let usage = read_usage(&nest).await;
-        learn_disks(&nest, &mut disks).await;
-        nest.metrics.replace(collect(&nest, &disks, usage));
+/// At rest it asks the vCenter one thing: what the resource pool uses, which nothing else tells. Disks are asked about when a VM of ours has
+/// changed.
+pub(crate) async fn keep_counting(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    cx.opened().await;
+    let (mut disks, mut usage) = (Disks::default(), None);
+    for cycle in 0_u64.. {
+        tasks.beat(task::METRICS, cx.patience() + INTERVAL);
+        if cycle % USAGE_EVERY == 0 {
+            usage = read_usage(&cx).await;
+        }
+        learn_disks(&cx, &mut disks).await;
+        cx.metrics.replace(collect(&cx, &disks, usage));
         sleep(INTERVAL).await;
     }
 }
 
-async fn read_usage(nest: &Nest) -> Option<PoolUsage> {
-    match timeout(PATIENCE, PoolUsage::read(&nest.vcenter, &nest.pool)).await {
+async fn read_usage(cx: &Context) -> Option<PoolUsage> {
+    match timeout(PATIENCE, PoolUsage::read(&cx.vcenter, &cx.pool)).await {
         Ok(Ok(usage)) => usage,
         Ok(Err(error)) => {
             tracing::debug!("what the resource pool uses is not known: {}", Chain(&error));
@@ -48,24 +52,24 @@ async fn read_usage(nest: &Nest) -> Option<PoolUsage> {
     }
 }
 
-async fn learn_disks(nest: &Nest, disks: &mut Disks) {
-    let snapshot = nest.mirror.snapshot();
+async fn learn_disks(cx: &Context, disks: &mut Disks) {
+    let snapshot = cx.mirror.snapshot();
     let ours: Vec<Arc<Vm>> =
-        snapshot.owned_by(HATCHERY, nest.hatchery()).filter(|vm| !vm.template).cloned().collect();
-    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&nest.vcenter, &ours)).await {
+        snapshot.owned_by(HATCHERY, cx.hatchery()).filter(|vm| !vm.template).cloned().collect();
+    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&cx.vcenter, &ours)).await {
         tracing::debug!("the sizes of disks are not known: {}", Chain(&error));
     }
 }
 
-fn collect(nest: &Nest, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
-    let now = nest.now();
-    let snapshot = nest.mirror.snapshot();
-    let pool = nest.join_workers(&snapshot, now).ok();
-    let levels = nest.levels(&snapshot, now);
-    let standing = lock(&nest.standing).clone();
+fn collect(cx: &Context, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
+    let now = cx.now();
+    let snapshot = cx.mirror.snapshot();
+    let pool = cx.join_workers(&snapshot, now).ok();
+    let levels = cx.levels(&snapshot, now);
+    let standing = lock(&cx.standing).clone();
     let (queue, spares_in_flight) = {
-        let desk = nest.desk();
-        (queue(&desk, &nest.journal, now).0, in_flight(&snapshot, &desk).len() as u64)
+        let scheduler = cx.scheduler();
+        (queue(&scheduler, &cx.journal, now).0, in_flight(&snapshot, &scheduler).len() as u64)
     };
     let vms = snapshot.vms().map(|vm| (vm, Annotation::of(vm), reported(vm)));
     let vms: Vec<_> = vms.collect();
@@ -80,10 +84,10 @@ fn collect(nest: &Nest, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
         addresses,
     });
     let facts = CycleFacts {
-        hatchery: nest.hatchery(),
-        plan: &nest.config.addresses,
+        hatchery: cx.hatchery(),
+        plan: &cx.config.addresses,
         pool: pool.as_ref(),
-        resource_pool: resource_pool(nest, usage),
+        resource_pool: resource_pool(cx, usage),
         spares_in_flight,
         spares: &standing,
         oldest_waiting_secs: queue.oldest_waiting_secs,
@@ -101,8 +105,8 @@ fn reported(vm: &Vm) -> Vec<IpAddr> {
 }
 
 /// `None` without any word of the resource pool.
-fn resource_pool(nest: &Nest, usage: Option<PoolUsage>) -> Option<PoolReading> {
-    let pool = nest.mirror.pool(&nest.pool);
+fn resource_pool(cx: &Context, usage: Option<PoolUsage>) -> Option<PoolReading> {
+    let pool = cx.mirror.pool(&cx.pool);
     if pool.is_none() && usage.is_none() {
         return None;
     }

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::super::Stopped;
-use super::super::desk::lock;
-use super::super::nest::Nest;
+use super::super::context::Context;
+use super::super::scheduler::lock;
 
 /// Before a V2 heartbeat that gave up begins anew: CDS forgets a V2 hatchery less quickly than a V1 service, and its jobs come by poll meanwhile.
 const ANEW: Duration = Duration::from_mins(1);
@@ -22,35 +22,35 @@ const VERSION_EVERY: Duration = Duration::from_mins(10);
 
 /// Beats until CDS has not taken too many in a row. CDS has then forgotten this hatchery and its jobs: the process ends, so that whoever
 /// supervises it sees.
-pub(crate) async fn beat_v1(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    let Some(client) = nest.cds.v1().cloned() else { return };
-    let heart = Heartbeat::v1(client, settings(&nest), Arc::clone(&nest.clock));
-    nest.follow_heart(Protocol::V1, heart.health());
-    let _ = timeout(FIRST_BEAT, nest.opened()).await;
-    let gave_up = heart.run(|| tell("heartbeat-v1", &nest, &tasks)).await;
+pub(crate) async fn beat_v1(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    let Some(client) = cx.cds.v1().cloned() else { return };
+    let heart = Heartbeat::v1(client, settings(&cx), Arc::clone(&cx.clock));
+    cx.follow_heart(Protocol::V1, heart.health());
+    let _ = timeout(FIRST_BEAT, cx.opened()).await;
+    let gave_up = heart.run(|| tell("heartbeat-v1", &cx, &tasks)).await;
     tracing::error!("{}", Chain(&gave_up));
-    nest.stop(Stopped::Heartbeat(Arc::new(gave_up)));
+    cx.stop(Stopped::Heartbeat(Arc::new(gave_up)));
 }
 
 /// Beats for ever. A V2 hatchery that CDS does not hear stays what it was.
-pub(crate) async fn beat_v2(nest: Arc<Nest>, tasks: Arc<Tasks>) {
-    let _ = timeout(FIRST_BEAT, nest.opened()).await;
+pub(crate) async fn beat_v2(cx: Arc<Context>, tasks: Arc<Tasks>) {
+    let _ = timeout(FIRST_BEAT, cx.opened()).await;
     loop {
-        let Some(client) = nest.cds.v2().cloned() else { return };
-        let heart = Heartbeat::v2(client, settings(&nest), Arc::clone(&nest.clock));
-        nest.follow_heart(Protocol::V2, heart.health());
-        let gave_up = heart.run(|| tell("heartbeat-v2", &nest, &tasks)).await;
+        let Some(client) = cx.cds.v2().cloned() else { return };
+        let heart = Heartbeat::v2(client, settings(&cx), Arc::clone(&cx.clock));
+        cx.follow_heart(Protocol::V2, heart.health());
+        let gave_up = heart.run(|| tell("heartbeat-v2", &cx, &tasks)).await;
         tracing::error!("begins anew in {ANEW:?}: {}", Chain(&gave_up));
         sleep(ANEW).await;
     }
 }
 
 /// Follows the version of CDS, which it compares with that of its hatcheries.
-pub(crate) async fn follow_version(nest: Arc<Nest>, tasks: Arc<Tasks>) {
+pub(crate) async fn follow_version(cx: Arc<Context>, tasks: Arc<Tasks>) {
     loop {
-        tasks.beat("cds-version", nest.patience() + VERSION_EVERY);
-        match nest.cds.version().await {
-            Ok(told) if !told.version.is_empty() => *lock(&nest.cds_version) = Some(told.version),
+        tasks.beat("cds-version", cx.patience() + VERSION_EVERY);
+        match cx.cds.version().await {
+            Ok(told) if !told.version.is_empty() => *lock(&cx.cds_version) = Some(told.version),
             Ok(_) => {}
             Err(error) => tracing::debug!("CDS does not tell its version: {}", Chain(&error)),
         }
@@ -59,19 +59,19 @@ pub(crate) async fn follow_version(nest: Arc<Nest>, tasks: Arc<Tasks>) {
 }
 
 /// What the next beat says.
-fn tell(name: &'static str, nest: &Nest, tasks: &Tasks) -> MonitoringStatus {
-    tasks.beat(name, nest.patience() + HeartbeatSettings::default().interval + ANEW);
-    nest.status(tasks)
+fn tell(name: &'static str, cx: &Context, tasks: &Tasks) -> MonitoringStatus {
+    tasks.beat(name, cx.patience() + HeartbeatSettings::default().interval + ANEW);
+    cx.status(tasks)
 }
 
-fn settings(nest: &Nest) -> HeartbeatSettings {
+fn settings(cx: &Context) -> HeartbeatSettings {
     HeartbeatSettings {
-        max_failures: nest.config.api.max_heartbeat_failures,
+        max_failures: cx.config.api.max_heartbeat_failures,
         ..HeartbeatSettings::default()
     }
 }
 
-impl Nest {
+impl Context {
     fn follow_heart(&self, protocol: Protocol, health: watch::Receiver<HeartbeatHealth>) {
         lock(&self.hearts).insert(protocol, health);
     }

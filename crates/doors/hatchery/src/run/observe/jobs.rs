@@ -4,44 +4,44 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use roost_cds::JobId;
-use roost_fleet::{Decided, Decision, Query, Snapshot, Subject};
+use roost_fleet::{Decided, Decision, Ended, Query, Snapshot, Subject};
 
-use super::super::desk::Desk;
-use super::super::holding::{is_leaving, own_annotation};
+use super::super::context::Context;
+use super::super::holding::own_annotation;
 use super::super::jobs::{Entry, Served, State};
-use super::super::nest::Nest;
+use super::super::scheduler::SchedulerState;
 use super::view::{Job, JobDetail, JobState};
-use super::vms::Beside;
+use super::vms::WorkerFacts;
 use crate::annotation::Annotation;
-use crate::door::HATCHERY;
+use crate::door::{HATCHERY, phase};
 use crate::job::ModelRequest;
 use crate::plan::{Candidate, Choice};
-use crate::time::elapsed;
+use crate::time::{elapsed, later};
 
-impl Nest {
+impl Context {
     pub(super) fn jobs(&self) -> Vec<Job> {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
-        let beside = Beside::new(self, &lists);
-        let desk = self.desk();
+        let facts = WorkerFacts::new(self, &lists);
+        let scheduler = self.scheduler();
         let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
-        for (id, entry) in desk.jobs.iter() {
+        for (id, entry) in scheduler.jobs.iter() {
             jobs.insert(id.clone(), self.heard(id, entry));
         }
-        for served in desk.jobs.served().rev() {
+        for served in scheduler.jobs.served().rev() {
             let id = &served.job.id;
             if !jobs.contains_key(id) {
-                let state = self.state_of(served, &snapshot, &desk, &beside);
+                let state = self.state_of(served, &snapshot, &scheduler, &facts);
                 jobs.insert(id.clone(), of_served(served, state));
             }
         }
         for vm in snapshot.owned_by(HATCHERY, self.hatchery()) {
             let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
             let Some(id) = annotation.job().filter(|id| !jobs.contains_key(id)) else { continue };
-            let job = of_own_vm(&id, vm, &annotation, &desk, &beside);
+            let job = of_own_vm(&id, vm, &annotation, &scheduler, &facts);
             jobs.insert(id, job);
         }
-        drop(desk);
+        drop(scheduler);
         let mut jobs: Vec<Job> = jobs.into_values().map(|job| self.with_verdict(job)).collect();
         jobs.sort_by(|a, b| (a.state, a.queued, &a.id).cmp(&(b.state, b.queued, &b.id)));
         jobs
@@ -65,27 +65,27 @@ impl Nest {
     fn job(&self, id: &JobId) -> Option<Job> {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
-        let beside = Beside::new(self, &lists);
-        let desk = self.desk();
-        let heard = desk.jobs.iter().find(|(known, _)| *known == id);
-        let served = || desk.jobs.served().rev().find(|served| served.job.id == *id);
+        let facts = WorkerFacts::new(self, &lists);
+        let scheduler = self.scheduler();
+        let heard = scheduler.jobs.iter().find(|(known, _)| *known == id);
+        let served = || scheduler.jobs.served().rev().find(|served| served.job.id == *id);
         let job = if let Some((id, entry)) = heard {
             self.heard(id, entry)
         } else if let Some(served) = served() {
-            of_served(served, self.state_of(served, &snapshot, &desk, &beside))
+            of_served(served, self.state_of(served, &snapshot, &scheduler, &facts))
         } else {
             let mut ours = snapshot.owned_by(HATCHERY, self.hatchery());
             ours.find_map(|vm| {
                 let annotation = own_annotation(vm, self.hatchery())?;
                 let is_its = annotation.job().is_some_and(|job| job == *id);
-                is_its.then(|| of_own_vm(id, vm, &annotation, &desk, &beside))
+                is_its.then(|| of_own_vm(id, vm, &annotation, &scheduler, &facts))
             })?
         };
-        drop(desk);
+        drop(scheduler);
         Some(self.with_verdict(job))
     }
 
-    fn heard(&self, id: &JobId, entry: &Entry) -> Job {
+    pub(super) fn heard(&self, id: &JobId, entry: &Entry) -> Job {
         match &entry.state {
             State::Named | State::Asked => bare(id, JobState::Waiting),
             State::Waiting(candidate) => self.of_candidate(candidate, JobState::Waiting, None),
@@ -124,49 +124,67 @@ impl Nest {
         &self,
         served: &Served,
         snapshot: &Snapshot,
-        desk: &Desk,
-        beside: &Beside<'_>,
+        scheduler: &SchedulerState,
+        facts: &WorkerFacts<'_>,
     ) -> JobState {
-        let is_served = snapshot.named(&served.worker).any(|vm| {
-            own_annotation(vm, self.hatchery())
-                .is_some_and(|own| !is_leaving(vm, &own, desk.beside()))
+        let its = snapshot.named(&served.worker).find_map(|vm| {
+            let own = own_annotation(vm, self.hatchery())?;
+            Some(facts.job_state(vm, &own, scheduler))
         });
-        of_vm(is_served, beside.status(&served.worker).is_some())
+        its.unwrap_or(JobState::Ended)
     }
 
-    fn with_verdict(&self, mut job: Job) -> Job {
+    pub(super) fn with_verdict(&self, mut job: Job) -> Job {
         // What held up a job that is on its way does so no more.
         let is_over = |decided: &Decision| {
-            job.state == JobState::Starting && decided.verdict == Decided::Deferred
+            let has_vm = !matches!(job.state, JobState::Waiting | JobState::Ended);
+            has_vm && decided.verdict == Decided::Deferred
         };
         job.verdict = self.journal.latest(&subject(&job.id)).filter(|decided| !is_over(decided));
-        let started = job.verdict.as_deref().and_then(started);
+        let started = self.started(&job);
         job.waited_secs = job.queued.and_then(|queued| match (job.state, started) {
-            (JobState::Waiting | JobState::Starting, _) => {
+            (JobState::Waiting | JobState::Starting | JobState::Joining, _) => {
                 Some(elapsed(queued, self.now()).as_secs())
             }
-            (JobState::Running | JobState::Ended, started) => {
+            (JobState::Running | JobState::Leaving | JobState::Ended, started) => {
                 started.map(|at| elapsed(queued, at).as_secs())
             }
         });
+        if matches!(job.state, JobState::Leaving | JobState::Ended)
+            && let Some(worker) = job.worker.clone()
+        {
+            let began = self.began_work(&worker);
+            job.ended = self.scheduler().ended(&worker);
+            job.ran_secs =
+                began.zip(job.ended).map(|(began, ended)| elapsed(began, ended).as_secs());
+        }
         job
+    }
+
+    /// When its worker was started: also of one that is over, on which something else was said since.
+    fn started(&self, job: &Job) -> Option<jiff::Timestamp> {
+        let spawned = |decided: &&Arc<Decision>| decided.verdict == Decided::Spawned;
+        if let Some(verdict) = job.verdict.as_ref().filter(spawned) {
+            return Some(verdict.since);
+        }
+        if !matches!(job.state, JobState::Leaving | JobState::Ended) {
+            return None;
+        }
+        let said = Query { verdict: Some(Decided::Spawned), ..Query::of(subject(&job.id)) };
+        self.journal.find(&said).last().map(|decided| decided.since)
+    }
+
+    /// When CDS knew the worker.
+    fn began_work(&self, worker: &str) -> Option<jiff::Timestamp> {
+        let timeline = self.timelines.of(worker)?;
+        let joined = timeline.steps.iter().rev().find(|step| step.phase == phase::REGISTERING)?;
+        let took = std::time::Duration::from_millis(joined.took_ms?);
+        (joined.ended == Some(Ended::Done)).then(|| later(joined.began, took))
     }
 }
 
 pub(super) fn subject(id: &JobId) -> Subject {
     HATCHERY.about_request(id.to_string())
-}
-
-fn started(verdict: &Decision) -> Option<jiff::Timestamp> {
-    (verdict.verdict == Decided::Spawned).then_some(verdict.since)
-}
-
-fn of_vm(serves: bool, is_registered: bool) -> JobState {
-    match (serves, is_registered) {
-        (true, true) => JobState::Running,
-        (true, false) => JobState::Starting,
-        (false, _) => JobState::Ended,
-    }
 }
 
 fn of_served(served: &Served, state: JobState) -> Job {
@@ -185,11 +203,10 @@ fn of_own_vm(
     id: &JobId,
     vm: &roost_fleet::Vm,
     annotation: &Annotation,
-    desk: &Desk,
-    beside: &Beside<'_>,
+    scheduler: &SchedulerState,
+    facts: &WorkerFacts<'_>,
 ) -> Job {
-    let serves = !is_leaving(vm, annotation, desk.beside());
-    let state = of_vm(serves, beside.status(&vm.name).is_some());
+    let state = facts.job_state(vm, annotation, scheduler);
     of_annotation(id, annotation, &vm.name, state)
 }
 
@@ -215,6 +232,8 @@ fn bare(id: &JobId, state: JobState) -> Job {
         flavor: None,
         worker: None,
         verdict: None,
+        ended: None,
+        ran_secs: None,
     }
 }
 

@@ -4,25 +4,25 @@ use jiff::Timestamp;
 use roost_cds::Protocol;
 use roost_fleet::Snapshot;
 
-use super::super::nest::Nest;
+use super::super::context::Context;
 use super::status::is_deaf;
 use crate::config::SpareModel;
 use crate::door::HATCHERY;
 use crate::metrics::{Levels, Links};
 
-impl Nest {
+impl Context {
     pub(super) fn levels(&self, snapshot: &Snapshot, now: Timestamp) -> Levels {
         let links = self.links(snapshot, now);
-        let desk = self.desk();
-        let failing = desk.backoffs.failing().map(|(model, times)| (model.clone(), times));
+        let scheduler = self.scheduler();
+        let failing = scheduler.backoffs.failing().map(|(model, times)| (model.clone(), times));
         let mut failing: Vec<(SpareModel, u32)> = failing.collect();
-        for (template, times) in desk.cold.failing() {
+        for (template, times) in scheduler.cold.failing() {
             match failing.iter_mut().find(|(model, _)| model.template() == &**template) {
                 Some((_, before)) => *before = (*before).max(times),
                 None => failing.push((SpareModel::V2(template.to_string()), times)),
             }
         }
-        let mut ledger = desk.ledger.lock();
+        let mut ledger = scheduler.ledger.lock();
         let limits = ledger.limits(HATCHERY).cloned().unwrap_or_default();
         Levels { links, taken: ledger.taken(HATCHERY, now), limits, failing }
     }

@@ -7,6 +7,7 @@ mod heartbeat;
 mod jobs;
 mod levels;
 mod names;
+mod needs;
 mod overview;
 mod past;
 mod status;

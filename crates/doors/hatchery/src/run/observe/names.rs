@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use roost_fleet::{Decision, Mirror, Subject, VmId};
 
-use super::super::desk::lock;
+use super::super::scheduler::lock;
 
 /// More than the journal has decisions.
 const MOST: usize = 8_192;

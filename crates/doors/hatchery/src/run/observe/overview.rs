@@ -7,14 +7,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_fleet::{Amounts, Decided, Decision, Journal, LedgerUse, Limits, Query, Snapshot};
 
-use super::super::desk::{Desk, lock};
+use super::super::context::Context;
 use super::super::holding::own_annotation;
 use super::super::jobs::State;
-use super::super::nest::Nest;
+use super::super::scheduler::{SchedulerState, lock};
 use super::super::spare_view::{in_flight, spares};
 use super::jobs::subject;
 use super::view::{
-    Addresses, Capacity, Deletions, Gauge, Lane, Link, Overview, Pool, Queue, Stage, Vm, VmKind,
+    Addresses, Capacity, Deletions, Gauge, JobState, Lane, Link, Overview, Pool, Queue, Stage, Vm,
+    VmKind,
 };
 use super::workers::inventory_doubt;
 use crate::config::{SpareKind, SpareModel};
@@ -25,7 +26,7 @@ use crate::time::elapsed;
 /// Decisions that are shown with the overview.
 const RECENT: usize = 20;
 
-impl Nest {
+impl Context {
     pub(super) fn overview(&self) -> Overview {
         self.overview_of(&self.vms())
     }
@@ -35,17 +36,19 @@ impl Nest {
         let now = self.now();
         let snapshot = self.mirror.snapshot();
         let link = self.link(&snapshot, now);
-        let mut desk = self.desk();
-        let (queue, oldest) = queue(&desk, &self.journal, now);
-        let ordered = ordered(&desk);
-        let pools = self.pools(&snapshot, &mut desk, now);
-        let taken = desk.ledger.lock().taken(HATCHERY, now);
-        let limits = desk.ledger.lock().limits(HATCHERY).cloned().unwrap_or_default();
+        let mut scheduler = self.scheduler();
+        let (mut queue, oldest) = queue(&scheduler, &self.journal, now);
+        let ordered = ordered(&scheduler);
+        queue.add(vms, &ordered);
+        let pools = self.pools(&snapshot, &mut scheduler, now);
+        let taken = scheduler.ledger.lock().taken(HATCHERY, now);
+        let limits = scheduler.ledger.lock().limits(HATCHERY).cloned().unwrap_or_default();
         let forecast = (taken.addresses.free == 0)
-            .then(|| desk.ledger.lock().forecast(HATCHERY, now))
+            .then(|| scheduler.ledger.lock().forecast(HATCHERY, now))
             .flatten();
-        drop(desk);
+        drop(scheduler);
         Overview {
+            other_process: self.others.at_work(now).map(|other| other.to_string()),
             service: self.hatchery().to_owned(),
             version: self.version.clone(),
             now,
@@ -72,14 +75,19 @@ impl Nest {
 
     pub(super) fn pool_views(&self) -> Vec<Pool> {
         let snapshot = self.mirror.snapshot();
-        self.pools(&snapshot, &mut self.desk(), self.now())
+        self.pools(&snapshot, &mut self.scheduler(), self.now())
     }
 
-    fn pools(&self, snapshot: &Snapshot, desk: &mut Desk, now: Timestamp) -> Vec<Pool> {
+    fn pools(
+        &self,
+        snapshot: &Snapshot,
+        scheduler: &mut SchedulerState,
+        now: Timestamp,
+    ) -> Vec<Pool> {
         let models = self.models.v1();
         let models = models.as_deref().map(Vec::as_slice);
-        let known = spares(snapshot, self.hatchery(), desk, models, now);
-        let unseen = in_flight(snapshot, desk);
+        let known = spares(snapshot, self.hatchery(), scheduler, models, now);
+        let unseen = in_flight(snapshot, scheduler);
         let standing = lock(&self.standing).clone();
         let of = |kind: &SpareKind, states: &[SpareState]| {
             let spares = known.iter().filter(|spare| spare.kind == *kind);
@@ -164,13 +172,13 @@ impl Nest {
 
 /// What waits, and the job that has waited longest. What was told that it is not for us, or cannot be served as it is, does not wait for us.
 pub(super) fn queue(
-    desk: &Desk,
+    scheduler: &SchedulerState,
     journal: &Journal,
     now: Timestamp,
 ) -> (Queue, Option<roost_cds::JobId>) {
     let mut queue = Queue::default();
     let mut oldest: Option<(Timestamp, &roost_cds::JobId)> = None;
-    for (id, entry) in desk.jobs.iter() {
+    for (id, entry) in scheduler.jobs.iter() {
         let queued = match &entry.state {
             State::Starting { .. } => {
                 queue.starting += 1;
@@ -192,8 +200,28 @@ pub(super) fn queue(
     (queue, oldest.map(|(_, id)| id.clone()))
 }
 
-fn ordered(desk: &Desk) -> Vec<Arc<str>> {
-    let workers = desk.jobs.iter().filter_map(|(_, entry)| match &entry.state {
+impl Queue {
+    /// Jobs that have a VM, or one that is not there yet: each stands where its VM does.
+    fn add(&mut self, vms: &[Vm], ordered: &[Arc<str>]) {
+        self.starting = 0;
+        let serving = vms.iter().filter(|vm| vm.job.is_some());
+        let serving = serving.filter(|vm| !matches!(vm.kind, VmKind::Spare | VmKind::Template));
+        let unseen = ordered.iter().filter(|worker| vms.iter().all(|vm| vm.name != **worker));
+        let stages = serving.map(|vm| vm.stage.unwrap_or(Stage::Ordered));
+        for stage in stages.chain(unseen.map(|_| Stage::Ordered)) {
+            match JobState::at(stage) {
+                JobState::Starting => self.starting += 1,
+                JobState::Joining => self.joining += 1,
+                JobState::Running => self.working += 1,
+                JobState::Leaving => self.leaving += 1,
+                JobState::Waiting | JobState::Ended => {}
+            }
+        }
+    }
+}
+
+fn ordered(scheduler: &SchedulerState) -> Vec<Arc<str>> {
+    let workers = scheduler.jobs.iter().filter_map(|(_, entry)| match &entry.state {
         State::Starting { worker, .. } => Some(Arc::clone(worker)),
         State::Named | State::Asked | State::Waiting(_) => None,
     });

@@ -7,8 +7,8 @@ use roost_cds::{HeartbeatHealth, Level, MonitoringStatus, Protocol, QueueHealth}
 use roost_fleet::Snapshot;
 use roost_supervise::Tasks;
 
-use super::super::desk::lock;
-use super::super::nest::Nest;
+use super::super::context::Context;
+use super::super::scheduler::lock;
 use super::overview::queue;
 use super::view::{Check, Link, Pool};
 use super::workers::{inventory_doubt, started};
@@ -21,7 +21,7 @@ const DEAF: Duration = Duration::from_mins(1);
 /// A line of ours.
 type Line = (Level, &'static str, String);
 
-impl Nest {
+impl Context {
     pub(crate) fn status(&self, tasks: &Tasks) -> MonitoringStatus {
         let now = self.now();
         let snapshot = self.mirror.snapshot();
@@ -35,7 +35,8 @@ impl Nest {
             })
             .collect();
         let is_whole = inventory_doubt(&snapshot, now).is_none();
-        let workers = is_whole.then(|| started(&snapshot, self.hatchery(), &self.desk()).len());
+        let workers =
+            is_whole.then(|| started(&snapshot, self.hatchery(), &self.scheduler()).len());
         let more = self.own_lines(&snapshot, now);
         let cds_version = lock(&self.cds_version).clone();
         status(&StatusFacts {
@@ -61,6 +62,9 @@ impl Nest {
             self.heart_health().iter().filter_map(|(protocol, heart)| heart_line(*protocol, heart)),
         );
         lines.push(self.jobs_line(now));
+        if let Some(other) = self.others.at_work(now) {
+            lines.push((Level::Warn, "Process", other.to_string()));
+        }
         if let Some(held) = self.steering.spawning() {
             lines.push((Level::Warn, "Spawning", held.to_string()));
         }
@@ -79,7 +83,7 @@ impl Nest {
     }
 
     fn jobs_line(&self, now: Timestamp) -> Line {
-        let (queue, _) = queue(&self.desk(), &self.journal, now);
+        let (queue, _) = queue(&self.scheduler(), &self.journal, now);
         let oldest = match queue.oldest_waiting_secs {
             Some(secs) => format!(" (the oldest for {secs} s)"),
             None => String::new(),

@@ -8,33 +8,33 @@ use roost_cds::{JobId, WorkerStatus};
 use roost_fleet::{Decision, Phase, Query, Snapshot, Subject, VmId};
 
 use super::super::cleanup::fates;
-use super::super::desk::Desk;
+use super::super::context::Context;
 use super::super::holding::{is_leaving, own_annotation};
-use super::super::nest::Nest;
-use super::view::{Stage, Vm, VmDetail, VmKind};
+use super::super::scheduler::SchedulerState;
+use super::view::{JobState, Stage, Vm, VmDetail, VmKind};
 use crate::annotation::{Annotation, OtherKeys};
 use crate::door::{HATCHERY, phase};
 use crate::names::VmName;
 use crate::retire::{Keep, Verdict};
 
 /// What all VMs of one view are held against.
-pub(super) struct Beside<'a> {
-    nest: &'a Nest,
+pub(super) struct WorkerFacts<'a> {
+    cx: &'a Context,
     /// The last reading, believed or not.
     known: BTreeMap<&'a str, (WorkerStatus, Option<JobId>)>,
 }
 
-impl Nest {
+impl Context {
     pub(super) fn vms(&self) -> Vec<Vm> {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
-        let beside = Beside::new(self, &lists);
+        let facts = WorkerFacts::new(self, &lists);
         let fates = self.fates(&snapshot);
-        let desk = self.desk();
+        let scheduler = self.scheduler();
         let ours = snapshot.owned_by(HATCHERY, self.hatchery());
-        let views = ours.filter_map(|vm| beside.view(vm, fates.get(&vm.id), &desk));
+        let views = ours.filter_map(|vm| facts.view(vm, fates.get(&vm.id), &scheduler));
         let mut vms: Vec<Vm> = views.collect();
-        drop(desk);
+        drop(scheduler);
         vms.sort_by(|a, b| a.name.cmp(&b.name));
         vms
     }
@@ -46,7 +46,7 @@ impl Nest {
         let annotation = own_annotation(row, self.hatchery())?;
         let lists = self.workers.latest().unwrap_or_default();
         let fates = self.fates(&snapshot);
-        let vm = Beside::new(self, &lists).view(row, fates.get(&row.id), &self.desk())?;
+        let vm = WorkerFacts::new(self, &lists).view(row, fates.get(&row.id), &self.scheduler())?;
         let known = Annotation { others: OtherKeys::default(), ..(*annotation).clone() };
         let timeline = self.timelines.of(&vm.name).map(|line| line.steps).unwrap_or_default();
         let decisions = self.decisions_on(&vm.id);
@@ -60,7 +60,7 @@ impl Nest {
         newest.find(|step| step.ended.is_none()).map(|step| (step.phase, step.began))
     }
 
-    /// What becomes of each VM of ours. Locks the desk for itself.
+    /// What becomes of each VM of ours. Locks the scheduler for itself.
     fn fates(&self, snapshot: &Snapshot) -> BTreeMap<VmId, Verdict> {
         let all = fates(self, snapshot, self.now()).into_iter();
         all.map(|fate| (fate.vm.id.clone(), fate.verdict)).collect()
@@ -88,20 +88,37 @@ fn find<'a>(
         .or_else(|| snapshot.vm(&VmId::new(name_or_id)).filter(is_ours))
 }
 
-impl<'a> Beside<'a> {
-    pub(super) fn new(nest: &'a Nest, lists: &'a super::super::workers::WorkerLists) -> Self {
-        Self { nest, known: lists.by_name() }
+impl<'a> WorkerFacts<'a> {
+    /// How far a VM of ours is with its job.
+    pub(super) fn job_state(
+        &self,
+        vm: &roost_fleet::Vm,
+        annotation: &Annotation,
+        scheduler: &SchedulerState,
+    ) -> JobState {
+        let kind = kind(vm, annotation, scheduler);
+        let (stage, _) = self.stage(vm, kind, self.status(&vm.name), scheduler);
+        JobState::at(stage.unwrap_or(Stage::Ordered))
+    }
+
+    pub(super) fn new(cx: &'a Context, lists: &'a super::super::workers::WorkerLists) -> Self {
+        Self { cx, known: lists.by_name() }
     }
 
     pub(super) fn status(&self, worker: &str) -> Option<WorkerStatus> {
         self.known.get(worker).map(|(status, _)| *status)
     }
 
-    fn view(&self, vm: &Arc<roost_fleet::Vm>, fate: Option<&Verdict>, desk: &Desk) -> Option<Vm> {
-        let annotation = own_annotation(vm, self.nest.hatchery())?;
-        let kind = kind(vm, &annotation, desk);
+    fn view(
+        &self,
+        vm: &Arc<roost_fleet::Vm>,
+        fate: Option<&Verdict>,
+        scheduler: &SchedulerState,
+    ) -> Option<Vm> {
+        let annotation = own_annotation(vm, self.cx.hatchery())?;
+        let kind = kind(vm, &annotation, scheduler);
         let worker_status = self.status(&vm.name);
-        let (stage, stage_since) = self.stage(vm, kind, worker_status);
+        let (stage, stage_since) = self.stage(vm, kind, worker_status, scheduler);
         let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let model = filled(&annotation.worker_model_path);
         Some(Vm {
@@ -125,17 +142,24 @@ impl<'a> Beside<'a> {
         })
     }
 
+    /// Where a VM is in its life, and with it the job that it is for.
     fn stage(
         &self,
         vm: &roost_fleet::Vm,
         kind: VmKind,
         status: Option<WorkerStatus>,
+        scheduler: &SchedulerState,
     ) -> (Option<Stage>, Option<Timestamp>) {
         // Whoever waits for the registration may not have looked yet.
         let is_over = |phase| phase == phase::REGISTERING && status.is_some();
-        let phase = self.nest.phase_of(&vm.name).filter(|(phase, _)| !is_over(*phase));
+        let phase = self.cx.phase_of(&vm.name).filter(|(phase, _)| !is_over(*phase));
         if let Some((phase, since)) = phase {
             return (Some(Stage::In(phase)), Some(since));
+        }
+        // CDS forgets a worker when it has ended, as it did not know it before it began.
+        let ended = scheduler.ended(&vm.name).filter(|_| status.is_none());
+        if let (VmKind::Worker | VmKind::Registering, Some(ended)) = (kind, ended) {
+            return (Some(Stage::Leaving), Some(ended));
         }
         let stage = match kind {
             VmKind::Leaving => Some(Stage::Leaving),
@@ -150,7 +174,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-fn kind(vm: &roost_fleet::Vm, annotation: &Annotation, desk: &Desk) -> VmKind {
+fn kind(vm: &roost_fleet::Vm, annotation: &Annotation, scheduler: &SchedulerState) -> VmKind {
     let name = VmName::of(&vm.name);
     if annotation.doomed.is_some() {
         return VmKind::Leaving;
@@ -167,7 +191,7 @@ fn kind(vm: &roost_fleet::Vm, annotation: &Annotation, desk: &Desk) -> VmKind {
             _ => VmKind::Template,
         };
     }
-    if is_leaving(vm, annotation, desk.beside()) {
+    if is_leaving(vm, annotation, scheduler.facts()) {
         return VmKind::Leaving;
     }
     if name == VmName::Registering || annotation.register_only {

@@ -9,9 +9,9 @@ use roost_fleet::Snapshot;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::desk::Desk;
+use super::super::context::Context;
 use super::super::holding::{is_leaving, own_annotation};
-use super::super::nest::Nest;
+use super::super::scheduler::SchedulerState;
 use super::super::workers::WorkerLists;
 use crate::door::HATCHERY;
 use crate::names::VmName;
@@ -24,7 +24,7 @@ const COUNTED_FOR: Duration = Duration::from_mins(3);
 pub(super) fn started<'a>(
     snapshot: &'a Snapshot,
     hatchery: &'a str,
-    desk: &Desk,
+    scheduler: &SchedulerState,
 ) -> Vec<StartedVm<'a>> {
     snapshot
         .owned_by(HATCHERY, hatchery)
@@ -33,7 +33,7 @@ pub(super) fn started<'a>(
             let annotation = own_annotation(vm, hatchery)?;
             Some(StartedVm {
                 name: &vm.name,
-                is_leaving: is_leaving(vm, &annotation, desk.beside()),
+                is_leaving: is_leaving(vm, &annotation, scheduler.facts()),
             })
         })
         .collect()
@@ -49,7 +49,7 @@ pub(super) fn inventory_doubt(snapshot: &Snapshot, now: Timestamp) -> Option<Str
     })
 }
 
-impl Nest {
+impl Context {
     /// Both sides joined, if both can be counted on.
     pub(in crate::run) fn join_workers(
         &self,
@@ -58,7 +58,7 @@ impl Nest {
     ) -> Result<Pool, NotWhole> {
         let vms = match inventory_doubt(snapshot, now) {
             Some(why) => Listed::Partial(why),
-            None => Listed::Whole(started(snapshot, self.hatchery(), &self.desk())),
+            None => Listed::Whole(started(snapshot, self.hatchery(), &self.scheduler())),
         };
         match self.workers.believed() {
             Ok(lists) => Pool::join(&lists.views(vms)),
@@ -81,8 +81,8 @@ impl Nest {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
         let known = lists.by_name();
-        let desk = self.desk();
-        let pending = started(&snapshot, self.hatchery(), &desk)
+        let scheduler = self.scheduler();
+        let pending = started(&snapshot, self.hatchery(), &scheduler)
             .into_iter()
             .filter(|vm| !vm.is_leaving && !known.contains_key(vm.name))
             .map(|vm| {

@@ -7,7 +7,6 @@ use roost_cds::v1::SpawnError;
 use roost_cds::{ClaimedModel, Commands, Purpose as StartedFor, V1Worker};
 use roost_fleet::{Decided, Draft, Hold, MachineError, NextLook, Reservation, Vm};
 use roost_supervise::Chain;
-use roost_vim::{GuestCredentials, Program};
 use tokio::time::Instant;
 
 use super::choose::Begin;
@@ -16,24 +15,18 @@ use super::look::{NewRegistration, subject};
 use super::template::{build, install};
 use crate::clone_spec::{Birth, Purpose};
 use crate::model::WorkerModel;
+use crate::run::bring_up::{BringUp, LaunchSpec};
+use crate::run::context::Context;
 use crate::run::machine::launch_program;
-use crate::run::nest::Nest;
 
 /// What the VM of a registration that came to nothing says of itself.
 const FAILED: &str = "its registration failed";
 
-/// What is needed in guests of the model.
-struct Kit {
-    credentials: GuestCredentials,
-    launch: Program,
-    pre_start: Option<String>,
-}
-
-pub(super) async fn carry_out(nest: &Nest, mut registration: NewRegistration) {
+pub(super) async fn carry_out(cx: &Context, mut registration: NewRegistration) {
     let began = Instant::now();
     let path = registration.model.path();
     let mut work = None;
-    let done = register(nest, &mut registration, &mut work).await;
+    let done = register(cx, &mut registration, &mut work).await;
     let NewRegistration { worker, reservation, .. } = registration;
     let error = match done {
         Ok(()) => {
@@ -43,7 +36,7 @@ pub(super) async fn carry_out(nest: &Nest, mut registration: NewRegistration) {
             if let Some(work) = &work {
                 draft = draft.vm(work.vm());
             }
-            nest.decide(draft.next_look(NextLook::OnChange), "registration");
+            cx.decide(draft.next_look(NextLook::OnChange), "registration");
             return;
         }
         Err(error) => error,
@@ -57,23 +50,23 @@ pub(super) async fn carry_out(nest: &Nest, mut registration: NewRegistration) {
     if error.is_booked() {
         let words = "the model is booked: another hatchery registers it, or an attempt of ours had no answer";
         let draft = Draft::new(subject(&path), Decided::Skipped, words);
-        nest.decide(draft.next_look(NextLook::OnChange), "booked");
+        cx.decide(draft.next_look(NextLook::OnChange), "booked");
         return;
     }
     if let Some(work) = &work {
-        give_up(nest, work).await;
+        give_up(cx, work).await;
     }
     let words = format!("after {} s: {}", began.elapsed().as_secs(), Chain(&error));
     if error.is_the_models()
-        && let Some(client) = nest.cds.v1()
+        && let Some(client) = cx.cds.v1()
     {
-        let told = SpawnError::new(format!("hatchery {:?}: {words}", nest.hatchery()), None);
+        let told = SpawnError::new(format!("hatchery {:?}: {words}", cx.hatchery()), None);
         if let Err(untold) = client.report_spawn_error(&path, &told).await {
             tracing::warn!(model = %path, "reporting a registration failed: {}", Chain(&untold));
         }
     }
     let draft = Draft::new(subject(&path), Decided::Failed, words).next_look(NextLook::OnChange);
-    nest.decide(draft, error.label());
+    cx.decide(draft, error.label());
 }
 
 /// Whether surely no VM has come of it, so that nothing needs to stay reserved.
@@ -92,23 +85,23 @@ fn made_nothing(error: &RegisterError) -> bool {
 }
 
 /// The mark has a budget of its own, whatever the registration has used up.
-async fn give_up(nest: &Nest, work: &Hold) {
-    if let Err(error) = nest.mark(work.vm(), FAILED).await {
+async fn give_up(cx: &Context, work: &Hold) {
+    if let Err(error) = cx.mark(work.vm(), FAILED).await {
         tracing::warn!(vm = %work.vm(), "marking a failed registration: {}", Chain(&error));
     }
-    nest.signals.cleanup.notify_one();
+    cx.signals.cleanup.notify_one();
 }
 
 /// `work` is the VM that is being made, for whoever must give it up.
 async fn register(
-    nest: &Nest,
+    cx: &Context,
     registration: &mut NewRegistration,
     work: &mut Option<Hold>,
 ) -> Result<(), RegisterError> {
     // What is wrong without any VM is seen before the model is booked.
-    let kit = pack(nest, registration).await?;
+    let launch_spec = prepare_launch(cx, registration).await?;
     let NewRegistration { model, begin, worker, reservation } = registration;
-    if let Some(client) = nest.cds.v1() {
+    if let Some(client) = cx.cds.v1() {
         let booked = client.book_model(&model.path()).await;
         booked.map_err(|source| RegisterError::Book { source })?;
     }
@@ -116,7 +109,7 @@ async fn register(
         Begin::Show { .. } => None,
         Begin::Install { built } => Some(built.id.clone()),
         Begin::Build { image } => {
-            let built = build(nest, model, image, &kit.credentials, reservation, work).await;
+            let built = build(cx, model, image, &launch_spec.credentials, reservation, work).await;
             let built = built.map_err(|source| RegisterError::Build { source })?;
             // It is complete by now. If it cannot be put in its place, the next look does.
             *work = None;
@@ -125,30 +118,34 @@ async fn register(
     };
     let template = match (built, &*begin) {
         (Some(built), _) => {
-            let placed = install(nest, model, &built).await;
+            let placed = install(cx, model, &built).await;
             placed.map_err(|source| RegisterError::Install { source })?
         }
         (None, begin) => Arc::clone(begin.source()),
     };
     let address = reservation.address().cloned();
     let birth = Birth {
-        hatchery: nest.hatchery(),
+        hatchery: cx.hatchery(),
         name: worker,
         source: &template.name,
         purpose: Purpose::Registration { model },
         flavor: None,
         address: address.as_ref(),
-        now: nest.now(),
+        process: Some(cx.others.own()),
+        now: cx.now(),
     };
-    show(nest, &birth, &template, &kit, reservation, work)
+    show(cx, &birth, &template, &launch_spec, reservation, work)
         .await
         .map_err(|source| RegisterError::Show { source })
 }
 
-async fn pack(nest: &Nest, registration: &NewRegistration) -> Result<Kit, RegisterError> {
+async fn prepare_launch(
+    cx: &Context,
+    registration: &NewRegistration,
+) -> Result<LaunchSpec, RegisterError> {
     let NewRegistration { model, worker, .. } = registration;
     let of_model = WorkerModel::v1((**model).clone());
-    let credentials = nest
+    let credentials = cx
         .guest_login(&model.name, &of_model)
         .await
         .map_err(|source| RegisterError::Login { source })?;
@@ -157,39 +154,37 @@ async fn pack(nest: &Nest, registration: &NewRegistration) -> Result<Kit, Regist
         model: ClaimedModel { id: model.id, name: model.name.clone() },
         job_id: 0,
         register_only: true,
-        hatchery_name: nest.hatchery().to_owned(),
+        hatchery_name: cx.hatchery().to_owned(),
     };
     let token = claims
-        .token(nest.uuid(), nest.now(), &nest.config.identity.key)
+        .token(cx.uuid(), cx.now(), &cx.config.identity.key)
         .map_err(|source| RegisterError::Token { source })?;
-    let mut config = nest
+    let mut config = cx
         .worker_config(worker, &of_model.display_name(), token)
         .map_err(|source| RegisterError::Config { source })?;
-    config.region = nest.config.region.name.clone().unwrap_or_default();
+    config.region = cx.config.region.name.clone().unwrap_or_default();
     let script = Commands::from(&model.model_virtual_machine)
         .script(StartedFor::Registration, &config)
         .map_err(|source| RegisterError::Script { source })?;
     let launch = launch_program(&script, config.environment());
     launch.check().map_err(|source| RegisterError::Program { source })?;
-    let pre_start = nest.config.guests.pre_start_script(&model.name).map(str::to_owned);
-    Ok(Kit { credentials, launch, pre_start })
+    let pre_start = cx.config.guests.pre_start_script(&model.name).map(str::to_owned);
+    Ok(LaunchSpec { credentials, launch, pre_start })
 }
 
 /// Starts the worker that registers, in a VM of its own.
 async fn show(
-    nest: &Nest,
+    cx: &Context,
     birth: &Birth<'_>,
     template: &Vm,
-    kit: &Kit,
+    launch_spec: &LaunchSpec,
     reservation: &mut Reservation,
     work: &mut Option<Hold>,
 ) -> Result<(), MachineError> {
-    let work = work.insert(Box::pin(nest.clone_at_work(birth, template, reservation)).await?);
+    let work = work.insert(Box::pin(cx.clone_at_work(birth, template, reservation)).await?);
     let expected = birth.address.map(|grant| IpAddr::V4(grant.address));
-    nest.machines.wait_ready(work.vm(), expected).await?;
-    nest.probe(work, &kit.credentials).await?;
-    if let Some(script) = &kit.pre_start {
-        nest.run_pre_start(work, birth.name, &kit.credentials, script).await?;
-    }
-    nest.launch(work, &kit.credentials, &kit.launch).await.map(drop)
+    let up = BringUp { cx, work, machine: birth.name, expected };
+    up.wait_ready().await?;
+    up.prepare(launch_spec).await?;
+    up.launch(launch_spec).await.map(drop)
 }

@@ -3,7 +3,7 @@ use roost_fleet::MachineError;
 use roost_vim::EnvironmentError;
 
 use crate::run::machine::LoginError;
-use crate::run::spawn::KitError;
+use crate::run::spawn::LaunchSpecError;
 
 /// Why a model was not registered.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub(super) enum RegisterError {
     #[error("signing the worker's token")]
     Token { source: KeyError },
     #[error("the worker's configuration")]
-    Config { source: KitError },
+    Config { source: LaunchSpecError },
     #[error("the script that registers")]
     Script { source: ScriptError },
     #[error("the script that registers")]

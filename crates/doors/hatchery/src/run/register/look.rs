@@ -18,8 +18,8 @@ use crate::model::{TemplateSeen, to_register};
 use crate::names::{self, NamePrefix};
 use crate::plan::address_need;
 use crate::refusal::Refusal;
-use crate::run::desk::Desk;
-use crate::run::nest::Nest;
+use crate::run::context::Context;
+use crate::run::scheduler::SchedulerState;
 
 /// On an older inventory nothing is built: a template that is not seen would be built again.
 const BELIEVED_FOR: Duration = Duration::from_mins(3);
@@ -46,27 +46,27 @@ pub(super) fn subject(path: &ModelPath) -> Subject {
     HATCHERY.about_pool(format!("model {path}"))
 }
 
-pub(super) fn look(nest: &Nest) -> Work {
-    let now = nest.now();
-    if nest.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
+pub(super) fn look(cx: &Context) -> Work {
+    let now = cx.now();
+    if cx.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
         return Work::default();
     }
-    let Some(models) = nest.models.v1() else { return Work::default() };
+    let Some(models) = cx.models.v1() else { return Work::default() };
     if models.is_empty() {
         tracing::debug!("CDS has no enabled V1 worker model");
     }
     let (mut work, mut told) = (Work::default(), Vec::new());
-    let mut desk = nest.desk();
-    let snapshot = nest.mirror.snapshot();
-    let at_it = at_it(nest, &snapshot, &models);
+    let mut scheduler = cx.scheduler();
+    let snapshot = cx.mirror.snapshot();
+    let at_it = at_it(cx, &snapshot, &models);
     let at_it: Vec<_> = at_it.iter().map(|(vm, annotation)| (*vm, &**annotation)).collect();
     let templates: BTreeMap<&str, TemplateSeen<'_>> = models
         .iter()
         .filter_map(|model| Some((&*model.name, template_seen(&snapshot, &model.name)?)))
         .collect();
     let find = |name: &str| templates.get(name).cloned();
-    for (model, verdict) in to_register(&models, nest.hatchery(), find, &at_it) {
-        let begin = verdict.and_then(|()| choose(model, nest.hatchery(), &snapshot, now));
+    for (model, verdict) in to_register(&models, cx.hatchery(), find, &at_it) {
+        let begin = verdict.and_then(|()| choose(model, cx.hatchery(), &snapshot, now));
         let begin = match begin {
             Ok(begin) => begin,
             Err(refusal) => {
@@ -74,7 +74,7 @@ pub(super) fn look(nest: &Nest) -> Work {
                 continue;
             }
         };
-        match reserve(nest, &mut desk, &snapshot, model, &begin, now) {
+        match reserve(cx, &mut scheduler, &snapshot, model, &begin, now) {
             Ok(None) => {}
             Ok(Some((worker, reservation))) => {
                 let model = Box::new(model.clone());
@@ -85,27 +85,27 @@ pub(super) fn look(nest: &Nest) -> Work {
     }
     let wanted: Vec<VmId> =
         work.begin.iter().map(|registration| registration.begin.source().id.clone()).collect();
-    work.abandon = abandoned(&snapshot, nest.hatchery(), nest.started, now)
-        .filter(|(vm, _)| !desk.is_busy(&vm.id) && !wanted.contains(&vm.id))
+    work.abandon = abandoned(&snapshot, cx.hatchery(), cx.started, now)
+        .filter(|(vm, _)| !scheduler.is_busy(&vm.id) && !wanted.contains(&vm.id))
         .map(|(vm, reason)| (vm.id.clone(), reason))
         .collect();
-    drop(desk);
+    drop(scheduler);
     for (draft, label) in told {
-        nest.decide(draft, label);
+        cx.decide(draft, label);
     }
     work
 }
 
 /// VMs that register a model at present: ours, and those of others that build a template of the same name.
 fn at_it<'a>(
-    nest: &Nest,
+    cx: &Context,
     snapshot: &'a Snapshot,
     models: &[v1::Model],
 ) -> Vec<(&'a str, Arc<Annotation>)> {
     let built: BTreeSet<String> = models.iter().map(|model| names::building(&model.name)).collect();
     let vms = snapshot.vms().filter_map(|vm| {
         let annotation = Annotation::of(vm)?;
-        let is_at_it = if annotation.is_of(nest.hatchery()) {
+        let is_at_it = if annotation.is_of(cx.hatchery()) {
             // A complete template that is not in its place yet holds up nobody.
             !vm.template
         } else {
@@ -118,8 +118,8 @@ fn at_it<'a>(
 
 /// `None` if this process is at it already.
 fn reserve(
-    nest: &Nest,
-    desk: &mut Desk,
+    cx: &Context,
+    scheduler: &mut SchedulerState,
     snapshot: &Snapshot,
     model: &v1::Model,
     begin: &Begin,
@@ -127,10 +127,10 @@ fn reserve(
 ) -> Result<Option<(Arc<str>, Reservation)>, NoRoom> {
     // By its name and not its path: models of one name in two groups would build in the same VM.
     let request = HATCHERY.request(format!("register {}", model.name));
-    if desk.ledger.lock().has_machine(&request, now) {
+    if scheduler.ledger.lock().has_machine(&request, now) {
         return Ok(None);
     }
-    let worker: Arc<str> = match nest.name(NamePrefix::Register, desk, snapshot) {
+    let worker: Arc<str> = match cx.name(NamePrefix::Register, scheduler, snapshot) {
         Ok(name) => name.into(),
         Err(error) => {
             tracing::error!("{error}");
@@ -152,10 +152,10 @@ fn reserve(
         }
         .count(WORKERS, 1)
         .count(REGISTERING, 1),
-        pool: Some(nest.pool.clone()),
-        machine: Machine::Fresh { address: address_need(&nest.config) },
+        pool: Some(cx.pool.clone()),
+        machine: Machine::Fresh { address: address_need(&cx.config) },
     };
-    desk.ledger.lock().reserve(ask, now).map(|reservation| Some((worker, reservation)))
+    scheduler.ledger.lock().reserve(ask, now).map(|reservation| Some((worker, reservation)))
 }
 
 fn refused(model: &v1::Model, refusal: &Refusal) -> (Draft, &'static str) {

@@ -1,22 +1,22 @@
 //! From an order to a worker whose script runs, and on until CDS knows the worker.
 //!
 //! ```text
-//!   kit ──> source ──> take ──> claim, power on ─┐
-//!   nothing is taken yet  │     or clone         ├──> guest ready ──> probe ──> pre-start ──> launch ──> watch
-//!                         └── not ours: the end  │                                                        │
-//!   adopt: what an earlier process left half-way ┘                         registered, or given back <────┘
+//!   launch spec ──> source ──> take ──> claim, power on ─┐
+//!           nothing is taken yet  │     or clone         ├──> guest ready ──> probe ──> pre-start ──> launch ──> watch
+//!                                 └── not ours: the end  │                                                        │
+//!           adopt: what an earlier process left half-way ┘                         registered, or given back <────┘
 //! ```
 //!
 //! A failure marks the VM in its own annotation and gives the job back, both on a budget of their own (W24). A crash anywhere leaves a VM
 //! that says whose it is and what for; [`adopt`] goes on from there.
 
 mod adopt;
-mod bring_up;
 mod end;
 mod give_up;
 mod job_side;
-mod kit;
+mod launch_spec;
 mod source;
+mod start;
 mod tell;
 mod watch;
 
@@ -28,15 +28,15 @@ use roost_fleet::{Decided, Draft, NextLook, Reservation, Subject, Timeline, VmId
 use roost_supervise::{Chain, Tasks};
 
 pub(super) use self::adopt::adopt;
-pub(super) use self::kit::KitError;
+pub(super) use self::launch_spec::LaunchSpecError;
 
-use self::bring_up::{Earlier, bring_up};
 use self::give_up::give_up;
 use self::job_side::{Taking, take};
-use self::kit::pack;
-use self::source::{Source, Stillborn};
+use self::launch_spec::prepare_launch;
+use self::source::{FailedStart, Source};
+use self::start::{Earlier, start_worker};
 use self::watch::{Watched, watch};
-use super::nest::Nest;
+use super::context::Context;
 use super::order::{Order, Outcome};
 use crate::door::HATCHERY;
 use crate::flavor::Flavor;
@@ -68,28 +68,28 @@ impl NewWorker {
 }
 
 /// Carries out an order: takes the job, makes the VM, starts the worker in it.
-pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
+pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
     let Order { job, model, flavor, template, worker, mut reservation, attempt, ordered } = order;
     let telling = Arc::default();
     let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered, telling };
     // What can be refused is refused before the job is taken: giving it back is a scarce good (3.4).
-    let kit = match pack(nest, &new).await {
-        Ok(kit) => kit,
+    let launch_spec = match prepare_launch(cx, &new).await {
+        Ok(launch_spec) => launch_spec,
         Err(error) => {
-            return put_off(nest, &new, error.decided(), Chain(&error).to_string(), error.reason());
+            return put_off(cx, &new, error.decided(), Chain(&error).to_string(), error.reason());
         }
     };
-    let source = match Source::find(nest, &new, &template, &reservation).await {
+    let source = match Source::find(cx, &new, &template, &reservation).await {
         Ok(source) => source,
         Err(error) => {
-            return put_off(nest, &new, error.decided(), Chain(&error).to_string(), error.reason());
+            return put_off(cx, &new, error.decided(), Chain(&error).to_string(), error.reason());
         }
     };
-    match take(nest, &new.job.id).await {
+    match take(cx, &new.job.id).await {
         Taking::Ours => {}
         Taking::NotOurs(why) => {
             let draft = Draft::new(new.subject(), Decided::Skipped, why);
-            nest.decide(draft, "not-ours");
+            cx.decide(draft, "not-ours");
             if planted::is(Bug::KeepsPromises) {
                 std::mem::forget(reservation);
             }
@@ -97,22 +97,22 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
         }
         Taking::Unsure(error) => {
             let why = format!("taking the job: {}", Chain(&error));
-            return put_off(nest, &new, Decided::Deferred, why, "taking");
+            return put_off(cx, &new, Decided::Deferred, why, "taking");
         }
     }
-    nest.metrics.counters.count(Counted::SpawningWorkers);
-    tell::of_start(nest, tasks, &new);
+    cx.metrics.counters.count(Counted::SpawningWorkers);
+    tell::of_start(cx, tasks, &new);
     let (start, expected) = (source.start(), source.expected_address(&reservation));
-    let work = match source.make(nest, &new, &mut reservation).await {
+    let work = match source.make(cx, &new, &mut reservation).await {
         Ok(work) => {
             if start == Start::Cold {
-                nest.desk().cold.succeeded(&template.name);
+                cx.scheduler().cold.succeeded(&template.name);
             }
             work
         }
-        Err(Stillborn { error, left, is_untouched }) => {
-            if start == Start::Cold && !nest.machines.is_of_link(&error) {
-                nest.desk().cold.failed(&template.name, new.begun, nest.now());
+        Err(FailedStart { error, left, is_untouched }) => {
+            if start == Start::Cold && !cx.machines.is_of_link(&error) {
+                cx.scheduler().cold.failed(&template.name, new.begun, cx.now());
             }
             // A VM that was left behind, or may come yet, keeps what was promised to it.
             if planted::is(Bug::KeepsPromises) {
@@ -122,20 +122,20 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
             } else {
                 drop(reservation);
             }
-            give_up(nest, tasks, &new, left, &error).await;
+            give_up(cx, tasks, &new, left, &error).await;
             return Outcome::Failed;
         }
     };
-    match bring_up(nest, &new, &kit, &work, expected, Earlier::Nothing).await {
+    match start_worker(cx, &new, &launch_spec, &work, expected, Earlier::Nothing).await {
         Ok(launch) => {
-            record_start(nest, &new, work.vm(), start, &reservation);
+            record_start(cx, &new, work.vm(), start, &reservation);
             reservation.commit();
-            watch(nest, tasks, Watched { new, work, credentials: kit.credentials, launch });
+            watch(cx, tasks, Watched { new, work, credentials: launch_spec.credentials, launch });
             Outcome::Started
         }
         Err(error) => {
             reservation.commit();
-            give_up(nest, tasks, &new, Some(work), &error).await;
+            give_up(cx, tasks, &new, Some(work), &error).await;
             Outcome::Failed
         }
     }
@@ -143,22 +143,22 @@ pub(crate) async fn carry_out(nest: &Arc<Nest>, tasks: &Arc<Tasks>, order: Order
 
 /// Nothing was taken and nothing made; the job waits on. What is nobody's fault here is no attempt of the job either.
 fn put_off(
-    nest: &Nest,
+    cx: &Context,
     new: &NewWorker,
     decided: Decided,
     why: String,
     reason: &'static str,
 ) -> Outcome {
     if decided == Decided::Deferred {
-        nest.desk().attempts.uncount(&new.job.id);
+        cx.scheduler().attempts.uncount(&new.job.id);
     }
     let draft = Draft::new(new.subject(), decided, why).next_look(NextLook::OnChange);
-    nest.decide(draft, reason);
+    cx.decide(draft, reason);
     Outcome::NotTaken
 }
 
-fn record_start(nest: &Nest, new: &NewWorker, vm: &VmId, start: Start, reservation: &Reservation) {
-    let (now, metrics) = (nest.now(), &nest.metrics);
+fn record_start(cx: &Context, new: &NewWorker, vm: &VmId, start: Start, reservation: &Reservation) {
+    let (now, metrics) = (cx.now(), &cx.metrics);
     metrics.counters.count(Counted::SpawnedWorkers);
     if let Some(queued) = new.job.queued {
         metrics.own.job_waited(start, elapsed(queued, now));
@@ -168,12 +168,12 @@ fn record_start(nest: &Nest, new: &NewWorker, vm: &VmId, start: Start, reservati
         Start::Cold => ("a clone", "cold"),
     };
     let took = elapsed(new.begun, now);
-    let line = nest.timelines.of(&new.worker);
+    let line = cx.timelines.of(&new.worker);
     let steps = line.map(|line| steps(&line, new.begun)).unwrap_or_default();
     let worker = &new.worker;
     let reason = format!("worker {worker} runs in {vm}, {how}, {took:.1?} after its order{steps}");
     let draft = Draft::new(new.subject(), Decided::Spawned, reason);
-    nest.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
+    cx.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
 }
 
 /// Which steps took how long, as far as it can be felt. What a spare went through before its claim is not the job's.

@@ -11,8 +11,8 @@ use super::NewWorker;
 use crate::annotation::Annotation;
 use crate::clone_spec::{Birth, Claim, ClaimError, Purpose};
 use crate::metrics::Start;
+use crate::run::context::Context;
 use crate::run::holding::own_annotation;
-use crate::run::nest::Nest;
 
 /// What a VM will be made of, seen to be fit for it.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl SourceError {
 
 /// A VM that was to be made.
 #[derive(Debug)]
-pub(super) struct Stillborn {
+pub(super) struct FailedStart {
     pub(super) error: MachineError,
     /// What was left behind, or may be.
     pub(super) left: Option<Hold>,
@@ -68,37 +68,37 @@ pub(super) struct Stillborn {
 impl Source {
     /// What the reservation has, seen to be fit. Nothing is changed yet.
     pub(super) async fn find(
-        nest: &Nest,
+        cx: &Context,
         new: &NewWorker,
         template: &Arc<Vm>,
         reservation: &Reservation,
     ) -> Result<Self, SourceError> {
         if let Some(vm) = reservation.spare() {
-            return Self::find_spare(nest, new, vm).await;
+            return Self::find_spare(cx, new, vm).await;
         }
         let checked =
-            nest.check_clone(&birth(nest, new, template, reservation.address()), template).await;
+            cx.check_clone(&birth(cx, new, template, reservation.address()), template).await;
         checked
             .map_err(|source| SourceError::Clone { template: template.name.to_string(), source })?;
         Ok(Self::Template(Arc::clone(template)))
     }
 
-    async fn find_spare(nest: &Nest, new: &NewWorker, vm: &VmId) -> Result<Self, SourceError> {
-        let work = nest.at_work(vm).ok_or_else(|| SourceError::Busy { vm: vm.clone() })?;
+    async fn find_spare(cx: &Context, new: &NewWorker, vm: &VmId) -> Result<Self, SourceError> {
+        let work = cx.at_work(vm).ok_or_else(|| SourceError::Busy { vm: vm.clone() })?;
         let no_spare = || SourceError::NoSpare { vm: vm.clone() };
-        let spare = nest.mirror.vm(vm).ok_or_else(no_spare)?;
+        let spare = cx.mirror.vm(vm).ok_or_else(no_spare)?;
         let is_fit = |spare: &Annotation| spare.provisioning && spare.doomed.is_none();
-        let annotation = own_annotation(&spare, nest.hatchery())
+        let annotation = own_annotation(&spare, cx.hatchery())
             .filter(|annotation| spare.power == Power::Off && is_fit(annotation));
         let annotation = Box::new((*annotation.ok_or_else(no_spare)?).clone());
         let has_disk_size = new.flavor.as_ref().is_some_and(|flavor| flavor.disk_gb.is_some());
         let devices = if has_disk_size {
-            let read = nest.vcenter.devices(&vm.moref()).await;
+            let read = cx.vcenter.devices(&vm.moref()).await;
             read.map_err(|source| SourceError::Devices { vm: vm.clone(), source })?
         } else {
             Vec::new()
         };
-        claim(nest, new, &spare, &annotation, &devices)
+        claim(cx, new, &spare, &annotation, &devices)
             .reconfigure()
             .map_err(|source| SourceError::Claim { vm: vm.clone(), source })?;
         Ok(Self::Spare { work, spare, annotation, devices })
@@ -122,62 +122,63 @@ impl Source {
     /// Makes the VM and powers it on.
     pub(super) async fn make(
         self,
-        nest: &Nest,
+        cx: &Context,
         new: &NewWorker,
         reservation: &mut Reservation,
-    ) -> Result<Hold, Stillborn> {
+    ) -> Result<Hold, FailedStart> {
         let (work, spare, annotation, devices) = match self {
             Self::Spare { work, spare, annotation, devices } => (work, spare, annotation, devices),
             Self::Template(template) => {
                 let grant = reservation.address().cloned();
-                let birth = birth(nest, new, &template, grant.as_ref());
-                let cloned = nest.clone_at_work(&birth, &template, reservation).await;
+                let birth = birth(cx, new, &template, grant.as_ref());
+                let cloned = cx.clone_at_work(&birth, &template, reservation).await;
                 return cloned.map_err(|error| {
                     let is_untouched = error.nothing_made();
-                    Stillborn { error, left: None, is_untouched }
+                    FailedStart { error, left: None, is_untouched }
                 });
             }
         };
-        let claim = claim(nest, new, &spare, &annotation, &devices);
-        if let Err(error) = nest.claim_spare(&spare, &claim, reservation).await {
+        let claim = claim(cx, new, &spare, &annotation, &devices);
+        if let Err(error) = cx.claim_spare(&spare, &claim, reservation).await {
             let is_untouched = !error.outcome_unknown();
             // Whose it is now is not known; if it is a worker by now, it is nobody's.
             let left = (!is_untouched).then_some(work);
-            return Err(Stillborn { error, left, is_untouched });
+            return Err(FailedStart { error, left, is_untouched });
         }
-        match nest.machines.power_on(&work).await {
+        match cx.machines.power_on(&work).await {
             Ok(()) => Ok(work),
-            Err(error) => Err(Stillborn { error, left: Some(work), is_untouched: false }),
+            Err(error) => Err(FailedStart { error, left: Some(work), is_untouched: false }),
         }
     }
 }
 
 fn birth<'a>(
-    nest: &'a Nest,
+    cx: &'a Context,
     new: &'a NewWorker,
     template: &'a Vm,
     address: Option<&'a AddressGrant>,
 ) -> Birth<'a> {
     Birth {
-        hatchery: nest.hatchery(),
+        hatchery: cx.hatchery(),
         name: &new.worker,
         source: &template.name,
         purpose: Purpose::Worker { model: &new.model, job: &new.job.id },
         flavor: new.flavor.as_ref(),
         address,
-        now: nest.now(),
+        process: Some(cx.others.own()),
+        now: cx.now(),
     }
 }
 
 fn claim<'a>(
-    nest: &'a Nest,
+    cx: &'a Context,
     new: &'a NewWorker,
     spare: &'a Vm,
     annotation: &'a Annotation,
     devices: &'a [VirtualDevice],
 ) -> Claim<'a> {
     Claim {
-        hatchery: nest.hatchery(),
+        hatchery: cx.hatchery(),
         spare: annotation,
         change_version: spare.change_version.as_deref(),
         worker: &new.worker,
@@ -185,6 +186,7 @@ fn claim<'a>(
         model: &new.model,
         flavor: new.flavor.as_ref(),
         devices,
-        now: nest.now(),
+        process: Some(cx.others.own()),
+        now: cx.now(),
     }
 }

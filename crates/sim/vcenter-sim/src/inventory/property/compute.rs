@@ -5,7 +5,7 @@ use roost_vim_wire::{MoRef, MoType};
 
 use super::entity::entity_properties;
 use super::{Answer, known, reference, refs, text};
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::inventory::{Compute, Inventory};
 use crate::world::World;
 

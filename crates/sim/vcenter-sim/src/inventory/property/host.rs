@@ -6,10 +6,11 @@ use roost_vim_wire::{MoRef, Value};
 
 use super::entity::{entity_properties, status};
 use super::{Answer, enumeration, known, named, refs, text};
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::inventory::{Host, HostConnection};
 use crate::options::Product;
 use crate::service::about_product;
+use crate::vm::MAX_VM_MEMORY_MB;
 use crate::world::World;
 
 pub(super) const ALL: &[&str] = entity_properties! {
@@ -62,9 +63,23 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
             let first = world.inventory.datastores.iter().find(|(_, row)| row.hosts.contains(obj));
             known(&first.map(|(_, row)| row.browser.clone()))
         }
-        "configManager" => Some(Some(Record::of("HostConfigManager").value())),
-        "capability"
-        | "licensableResource"
+        "configManager" => Some(Some(crate::host_config::managers(obj))),
+        "capability" => Some(Some(
+            Record::of("HostCapability")
+                .set("recursiveResourcePoolsSupported", &true)
+                .set("cpuMemoryResourceConfigurationSupported", &true)
+                .set("rebootSupported", &true)
+                .set("shutdownSupported", &true)
+                .set("vmotionSupported", &true)
+                .set("maintenanceModeSupported", &true)
+                .set("maxSupportedVMs", &1024)
+                .set("maxSupportedVcpus", &4096)
+                .set("snapshotRelayoutSupported", &true)
+                .set("maxSupportedVmMemory", &i32::try_from(MAX_VM_MEMORY_MB).unwrap_or(i32::MAX))
+                .set("nestedHVSupported", &true)
+                .value(),
+        )),
+        "licensableResource"
         | "remediationState"
         | "remediationResult"
         | "precheckRemediationResult"

@@ -7,6 +7,7 @@
     reason = "answers are written alike, whether or not this one can be missing"
 )]
 
+mod app;
 mod compute;
 mod documented;
 mod entity;
@@ -66,6 +67,7 @@ fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
         }
         MoType::HostSystem => host::answer(world, obj, path),
         MoType::ResourcePool => pool::answer(world, obj, path),
+        MoType::VirtualApp => app::answer(world, obj, path),
         MoType::Datastore => storage::datastore(world, obj, path),
         MoType::Network | MoType::DistributedVirtualPortgroup => network::answer(world, obj, path),
         MoType::VmwareDistributedVirtualSwitch => network::switch(world, obj, path),
@@ -87,6 +89,7 @@ impl Inventory {
             MoType::ClusterComputeResource => compute::ALL_CLUSTER,
             MoType::HostSystem => host::ALL,
             MoType::ResourcePool => pool::ALL,
+            MoType::VirtualApp => app::ALL,
             MoType::Datastore => storage::ALL_DATASTORE,
             MoType::Network => network::ALL_NETWORK,
             MoType::DistributedVirtualPortgroup => network::ALL_PORT_GROUP,

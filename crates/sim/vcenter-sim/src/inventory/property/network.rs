@@ -5,7 +5,7 @@ use roost_vim_wire::{Array, MoRef, Value};
 
 use super::entity::entity_properties;
 use super::{Answer, known, ref_array, reference, refs, text};
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::inventory::{Network, PortGroup, Switch};
 use crate::world::World;
 

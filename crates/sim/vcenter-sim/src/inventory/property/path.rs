@@ -18,6 +18,8 @@ pub(super) struct Step<'a> {
 enum Name<'a> {
     Field(&'a str),
     Key(&'a str),
+    /// A key in quotes is text, also if it looks like a number.
+    Quoted(&'a str),
 }
 
 impl<'a> Steps<'a> {
@@ -29,11 +31,13 @@ impl<'a> Steps<'a> {
             if let Some(inner) = rest.strip_prefix('[') {
                 let (key, length) = match inner.strip_prefix('"') {
                     // A quoted key may hold dots and brackets.
-                    Some(quoted) => quoted.find("\"]").map(|end| (&quoted[..end], end + 4))?,
-                    None => inner.find(']').map(|end| (&inner[..end], end + 2))?,
+                    Some(quoted) => {
+                        quoted.find("\"]").map(|end| (Name::Quoted(&quoted[..end]), end + 4))?
+                    }
+                    None => inner.find(']').map(|end| (Name::Key(&inner[..end]), end + 2))?,
                 };
                 at += length;
-                steps.push(Step { end: at, name: Name::Key(key) });
+                steps.push(Step { end: at, name: key });
             } else {
                 let name = if steps.is_empty() { rest } else { rest.strip_prefix('.')? };
                 let length = name.find(['.', '[']).unwrap_or(name.len());
@@ -62,7 +66,15 @@ pub(super) fn walk(value: Option<Value>, steps: &[Step<'_>]) -> Option<Option<Va
     for step in steps {
         let Some(value) = at else { return Some(None) };
         at = match (&value, &step.name) {
-            (Value::Array(array), Name::Key(key)) => {
+            (Value::Array(array), Name::Quoted(_))
+                if array
+                    .items
+                    .iter()
+                    .any(|item| matches!(item.get("key"), Some(Value::Int(_)))) =>
+            {
+                return None;
+            }
+            (Value::Array(array), Name::Key(key) | Name::Quoted(key)) => {
                 array.items.iter().find(|item| has_key(item, key)).cloned()
             }
             (Value::Data(object), Name::Field(name)) => {

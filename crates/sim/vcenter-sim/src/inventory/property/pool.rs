@@ -51,7 +51,7 @@ fn config(inventory: &Inventory, row: &Pool) -> ResourceConfigSpec {
     config
 }
 
-fn summary(inventory: &Inventory, obj: &MoRef, row: &Pool) -> ResourcePoolSummary {
+pub(super) fn summary(inventory: &Inventory, obj: &MoRef, row: &Pool) -> ResourcePoolSummary {
     let runtime = inventory.pool_runtime(obj);
     let memory_mb = runtime.memory.overall_usage >> 20;
     ResourcePoolSummary {

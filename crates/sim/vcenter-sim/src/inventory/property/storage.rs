@@ -5,8 +5,8 @@ use roost_vim_wire::{Array, MoRef, Value};
 
 use super::entity::{self, entity_properties};
 use super::{Answer, known, reference, refs, text};
-use crate::inventory::Datastore;
-use crate::inventory::record::Record;
+use crate::inventory::Record;
+use crate::inventory::{Datastore, DatastoreKind};
 use crate::world::World;
 
 pub(super) const ALL_DATASTORE: &[&str] =
@@ -52,6 +52,7 @@ pub(super) fn datastore(world: &World, obj: &MoRef, path: &str) -> Answer {
                 .set("directoryHierarchySupported", &true)
                 .set("rawDiskMappingsSupported", &true)
                 .set("perFileThinProvisioningSupported", &true)
+                .set("topLevelDirectoryCreateSupported", &(row.kind == DatastoreKind::Vmfs))
                 .value(),
         )),
         "iormConfiguration" => Some(None),
@@ -69,7 +70,7 @@ fn summary(world: &World, obj: &MoRef, row: &Datastore) -> DatastoreSummary {
         uncommitted: Some(0),
         accessible: row.accessible,
         multiple_host_access: Some(row.hosts.len() > 1),
-        kind: "VMFS".into(),
+        kind: row.kind.name().into(),
         maintenance_mode: Some(if row.maintenance { "inMaintenance" } else { "normal" }.into()),
     }
 }

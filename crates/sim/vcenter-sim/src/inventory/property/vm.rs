@@ -64,6 +64,7 @@ fn config(world: &World, vm: &Vm, path: &str) -> Answer {
         "tools" => known(&vm_config::tools(vm)),
         "files" => known(&vm_config::files(world, vm)),
         "managedBy" => Some(config.settings.managed_by.as_ref().and_then(Field::to_value)),
+        "latencySensitivity" => known(&vm_config::latency_of(vm)),
         "vAppConfig" => Some(config.settings.v_app_config.as_ref().and_then(Field::to_value)),
         _ => None,
     }
@@ -142,7 +143,9 @@ fn whole(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
         "layout" => Some(Some(vm_storage::layout(world, vm).value())),
         "layoutEx" => Some(Some(vm_storage::layout_ex(world, vm).value())),
         "storage" => Some(Some(vm_storage::storage(world, vm).value())),
-        "parentVApp" => Some(None),
+        "parentVApp" => {
+            known(&vm.pool.clone().filter(|pool| pool.kind == roost_vim_wire::MoType::VirtualApp))
+        }
         _ => None,
     }
 }

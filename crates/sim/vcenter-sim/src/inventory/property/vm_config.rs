@@ -40,12 +40,14 @@ pub(super) fn config_of(world: &World, vm: &Vm) -> VirtualMachineConfigInfo {
         hardware: hardware(world, vm),
         cpu_allocation: Some(settings.cpu_allocation.clone()),
         memory_allocation: Some(settings.memory_allocation.clone()),
+        latency_sensitivity: Some(latency_of(vm)),
         memory_hot_add_enabled: Some(settings.memory_hot_add),
         cpu_hot_add_enabled: Some(settings.cpu_hot_add),
         cpu_hot_remove_enabled: Some(settings.cpu_hot_remove),
         extra_config: config.extra.to_vec(),
         swap_placement: Some(settings.swap_placement.clone()),
         boot_options: Some(settings.boot_options.clone()),
+        v_app_config: settings.v_app_config.clone(),
         change_tracking_enabled: Some(settings.change_tracking),
         firmware: Some(settings.firmware.clone()),
         managed_by: settings.managed_by.as_ref().map(|by| {
@@ -56,6 +58,12 @@ pub(super) fn config_of(world: &World, vm: &Vm) -> VirtualMachineConfigInfo {
         memory_reservation_locked_to_max: Some(settings.reservation_locked_to_max),
         nested_hv_enabled: Some(settings.nested_hv),
     }
+}
+
+/// How much the VM's neighbours may delay it.
+pub(super) fn latency_of(vm: &Vm) -> Element {
+    let level = vm.config.settings.latency.clone();
+    Element::new("latencySensitivity").typed("LatencySensitivity").with_field("level", &level)
 }
 
 pub(super) fn hardware(world: &World, vm: &Vm) -> VirtualHardware {

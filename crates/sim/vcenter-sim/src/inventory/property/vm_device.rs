@@ -98,6 +98,7 @@ fn backing_of(inventory: &Inventory, backing: &mut VirtualDeviceBackingInfo, fil
     backing.file_name = Some(inventory.datastore_path(&file.path));
     backing.datastore = Some(file.path.datastore.clone());
     backing.thin_provisioned = Some(file.thin);
+    backing.eagerly_scrub = backing.eagerly_scrub.or(Some(false));
     backing.uuid = Some(uuid_text(file.uuid));
     backing.parent = file.parent.as_deref().map(|parent| {
         let mut wire = VirtualDeviceBackingInfo { parent: None, ..backing.clone() };

@@ -3,7 +3,7 @@
 use roost_vim_wire::MoRef;
 
 use super::vm_summary;
-use crate::inventory::record::Record;
+use crate::inventory::Record;
 use crate::vm::{Own, Power, Vm};
 use crate::world::World;
 

@@ -1,4 +1,4 @@
-//! What the hub does with the end of each job.
+//! What the hub does with the end of each call.
 
 use roost_vim_wire::types::ObjectUpdate;
 use roost_vim_wire::{MoRef, MoType};
@@ -8,6 +8,7 @@ use super::{Done, Hub, Link, TasksRead, Up, counts};
 use crate::cleanup::SessionObject;
 use crate::session::Lease;
 use crate::stream::build::Built;
+use crate::stream::list::ListChange;
 use crate::stream::page::Page;
 use crate::stream::tasks::List;
 use crate::stream::watch::Place;
@@ -30,6 +31,7 @@ impl Hub {
         match done {
             Done::Connected(result) => self.connected(result),
             Done::WatchBuilt { id, result } => self.watch_built(id, result),
+            Done::WatchRelisted { id, change, result } => self.watch_relisted(id, change, result),
             Done::ListBuilt { tasks, result } => self.list_built(&tasks, result),
             Done::ListModified { add, result } => self.list_modified(&add, result),
             Done::TasksRead(result) => self.tasks_read(result),
@@ -90,6 +92,29 @@ impl Hub {
                 watch.place = Place::Unbuilt(Some(Instant::now() + pause));
                 tracing::warn!("a watch cannot be built again and is tried in {pause:?}: {error}");
                 watch.trouble(error);
+            }
+        }
+    }
+
+    fn watch_relisted(
+        &mut self,
+        id: u64,
+        change: ListChange,
+        result: Result<Vec<MoRef>, CallError>,
+    ) {
+        let Some(watch) = self.watches.get_mut(&id) else { return };
+        let Some(list) = &mut watch.list else { return };
+        match result {
+            Ok(missing) => {
+                watch.failures = 0;
+                list.changed(change, &missing);
+            }
+            Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
+            Err(error) => {
+                watch.failures += 1;
+                let pause = self.core.stream_backoff().pause(watch.failures);
+                list.not_changed(Instant::now() + pause);
+                tracing::warn!("the list of a watch is changed again in {pause:?}: {error}");
             }
         }
     }
@@ -195,16 +220,21 @@ impl Hub {
             List::Ready(built) => Some((built.filter().clone(), built.during)),
             List::Absent | List::Building => None,
         };
+        // After all else: who hears that a task has ended finds what it changed.
+        let mut of_tasks = Vec::new();
         for (filter, update) in page.updates {
             if let Some((_, id)) = by_filter.iter().find(|(known, _)| *known == filter) {
                 if let Some(watch) = self.watches.get_mut(id) {
                     watch.apply(update);
                 }
             } else if task_filter.as_ref().is_some_and(|(known, _)| *known == filter) {
-                self.tasks.apply(update);
+                of_tasks.push(update);
             } else if is_building {
                 up.strays.push((filter, update));
             }
+        }
+        for update in of_tasks {
+            self.tasks.apply(update);
         }
         if let Some(version) = page.version {
             up.version = Some(version);

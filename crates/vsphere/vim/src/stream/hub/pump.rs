@@ -22,9 +22,9 @@ impl Hub {
         !self.watches.is_empty() || !self.tasks.is_empty()
     }
 
-    fn start(&mut self, job: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
+    fn start(&mut self, call: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
         let epoch = self.epoch;
-        self.jobs.spawn(async move { (epoch, job.await) })
+        self.calls.spawn(async move { (epoch, call.await) })
     }
 
     /// The next moment at which something is due without an event.
@@ -37,9 +37,12 @@ impl Hub {
                     Place::Unbuilt(not_before) => not_before,
                     Place::Building | Place::Built(_) => None,
                 });
+                let paused = self.watches.values().filter_map(|watch| {
+                    watch.list.as_ref().filter(|list| !list.is_due(Instant::now()))?.paused_until
+                });
                 let idle = up.idle_since.map(|since| since + self.core.settings.stream.max_wait);
                 let read = self.tasks.next_read().filter(|_| !self.tasks.reading);
-                unbuilt.chain(idle).chain(read).chain(self.tasks.paused_until).min()
+                unbuilt.chain(paused).chain(idle).chain(read).chain(self.tasks.paused_until).min()
             }
         }
     }
@@ -54,6 +57,7 @@ impl Hub {
             Link::Up(_) => {
                 self.tasks.wake();
                 self.build_watches();
+                self.relist_watches();
                 self.build_list();
                 self.modify_list();
                 self.read_tasks();
@@ -78,8 +82,7 @@ impl Hub {
         for (id, watch) in &mut self.watches {
             if matches!(watch.place, Place::Unbuilt(not_before) if not_before.is_none_or(|time| time <= now))
             {
-                watch.place = Place::Building;
-                due.push((*id, watch.spec.clone()));
+                due.push((*id, watch.begin_building()));
             }
         }
         for (id, spec) in due {
@@ -88,6 +91,40 @@ impl Hub {
             self.start(async move {
                 Done::WatchBuilt { id, result: core.build_watch(&lease, &collector, spec).await }
             });
+        }
+    }
+
+    /// Brings the server's lists up to what subscribers want to see.
+    fn relist_watches(&mut self) {
+        let Link::Up(up) = &self.link else { return };
+        let lease = up.lease.clone();
+        let announces = up.version.as_deref().is_none_or(counts);
+        let now = Instant::now();
+        let mut due = Vec::new();
+        for (id, watch) in &mut self.watches {
+            let (Place::Built(built), Some(list)) = (&watch.place, &mut watch.list) else {
+                continue;
+            };
+            if !list.is_due(now) {
+                continue;
+            }
+            if announces {
+                due.push((*id, built.view().clone(), list.begin_change()));
+            } else {
+                // Such a server does not tell what enters a list. A new list is loaded whole.
+                watch.rebuild();
+            }
+        }
+        for (id, view, change) in due {
+            let (core, lease) = (Arc::clone(&self.core), lease.clone());
+            self.start(async move {
+                let (add, remove) = (change.add.clone(), change.remove.clone());
+                let call = ModifyListView { this: view, add, remove };
+                Done::WatchRelisted { id, change, result: core.call_in(&lease, &call).await }
+            });
+        }
+        if !announces {
+            self.build_watches();
         }
     }
 
@@ -195,7 +232,7 @@ impl Hub {
             (Arc::clone(&self.core), up.lease.clone(), up.collector.moref().clone());
         let resume = up.resuming.then_some(settings.first_pause);
         let epoch = self.epoch;
-        let abort = self.jobs.spawn(async move {
+        let abort = self.calls.spawn(async move {
             if let Some(pause) = resume {
                 sleep(pause).await;
                 // The server may still hold the wait whose answer was lost, and allows only one.

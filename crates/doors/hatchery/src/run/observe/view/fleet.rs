@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Stage;
 
-/// Jobs that have no worker yet.
+/// How many jobs stand how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Queue {
     pub waiting: u64,
@@ -15,6 +15,11 @@ pub struct Queue {
     pub starting: u64,
     /// In the queue of CDS, and not served as they are: an unknown flavor, a model that is not whole.
     pub refused: u64,
+    /// Their VM is up, and CDS does not know the worker yet.
+    pub joining: u64,
+    pub working: u64,
+    /// They are over, and their VM is still there.
+    pub leaving: u64,
 }
 
 /// The workers that are at the same stage.

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use roost_cds::{JobId, Protocol};
-use roost_fleet::Decision;
+use roost_fleet::{Decision, PhasePart};
 use serde::{Serialize, Serializer};
 
-use super::VmDetail;
+use super::{Stage, VmDetail};
+use crate::door::phase;
 
 /// A job that this hatchery has heard of.
 #[derive(Debug, Clone, Serialize)]
@@ -25,6 +26,9 @@ pub struct Job {
     pub worker: Option<Arc<str>>,
     /// The last word on it.
     pub verdict: Option<Arc<Decision>>,
+    /// When its worker ended, and how long it ran, as far as that was seen.
+    pub ended: Option<Timestamp>,
+    pub ran_secs: Option<u64>,
 }
 
 impl Job {
@@ -38,18 +42,38 @@ impl Job {
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     Waiting,
-    /// A worker is on its way, and CDS does not know it yet.
+    /// A worker is on its way.
     Starting,
+    /// Its VM is up, and CDS does not know the worker yet.
+    Joining,
     Running,
+    /// It is over, and its VM is still there.
+    Leaving,
     Ended,
 }
 
 impl JobState {
+    /// By where its VM is in its life.
+    pub(in crate::run) fn at(stage: Stage) -> Self {
+        match stage {
+            Stage::Ordered => Self::Starting,
+            Stage::Leaving => Self::Leaving,
+            Stage::In(phase) if phase == phase::REGISTERING => Self::Joining,
+            Stage::In(phase) => match phase.part() {
+                PhasePart::Making | PhasePart::Starting | PhasePart::Preparing => Self::Starting,
+                PhasePart::Working => Self::Running,
+                PhasePart::Ending => Self::Leaving,
+            },
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::Starting => "starting",
+            Self::Joining => "joining",
             Self::Running => "running",
+            Self::Leaving => "leaving",
             Self::Ended => "ended",
         }
     }

@@ -29,6 +29,8 @@ pub struct View {
 /// The whole picture in numbers.
 #[derive(Debug, Clone, Serialize)]
 pub struct Overview {
+    /// Another process that is at work under our name, in words.
+    pub other_process: Option<String>,
     /// The hatchery's name.
     pub service: String,
     pub version: String,

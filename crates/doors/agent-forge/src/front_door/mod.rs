@@ -1,0 +1,239 @@
+//! The door as the house shows it: AgentMachines on their way, VMs, pools.
+
+mod shown;
+mod way;
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use roost_controller::{Key, Status};
+use roost_door::{Acting, Action, DoorWords, FrontDoor, Order, Refused, Steer, Summary};
+use roost_fleet::{Snapshot, Vm};
+use roost_views::{CheckView, PoolView, RequestDetail, RequestView, VmDetail, VmView};
+
+use self::way::Seen;
+use crate::api::{OwnedVm, VsphereAgent, VsphereAgentPool};
+use crate::control::{World, room};
+use crate::outside::{AgentMachineView, AgentView};
+use crate::plan::pools_of;
+
+/// What the door and its requests are called.
+pub const WORDS: DoorWords = DoorWords {
+    name: "agent-forge",
+    noun: "agentmachine",
+    nouns: "agentmachines",
+    about: "Each AgentMachine that finds no Agent gets a VM that boots the discovery ISO, registers as an Agent and becomes a node. The VM goes when its Machine has gone.",
+};
+
+/// A running door as the house sees it.
+#[derive(Debug)]
+pub struct ForgeDoor {
+    world: Arc<World>,
+    status: Status,
+    can_act: bool,
+}
+
+/// One AgentMachine with all that hangs on it.
+struct Joined {
+    machine: AgentMachineView,
+    object: Arc<DynamicObject>,
+    pools: Vec<Arc<VsphereAgentPool>>,
+    vsphere_agent: Option<Arc<VsphereAgent>>,
+    agent: Option<AgentView>,
+    vm: Option<Arc<Vm>>,
+}
+
+impl ForgeDoor {
+    pub(crate) fn new(world: Arc<World>, status: Status) -> Self {
+        Self { world, status, can_act: true }
+    }
+
+    /// For a service that changes nothing.
+    #[must_use]
+    pub fn only_shown(mut self) -> Self {
+        self.can_act = false;
+        self
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        self.world.sites.open_ones().iter().map(|site| site.fleet.mirror().snapshot()).collect()
+    }
+
+    fn join(&self, object: Arc<DynamicObject>, seen: &[Snapshot]) -> Joined {
+        let machine = AgentMachineView::of(&object);
+        let candidates = self.world.pools_by_control_plane.objects(&machine.namespace);
+        let pools = pools_of(&machine, &candidates);
+        let mut vsphere_agent = None;
+        for pool in &pools {
+            let all = self.world.vsphere_agents_of(pool);
+            vsphere_agent = all.into_iter().find(|agent| agent.is_for(&machine.name));
+            if vsphere_agent.is_some() {
+                break;
+            }
+        }
+        let record = vsphere_agent.as_ref().and_then(|agent| agent.recorded());
+        let agent = record.and_then(|record| self.agent_of(record));
+        let vm = vsphere_agent.as_ref().and_then(|agent| row_of(agent, seen));
+        Joined { machine, object, pools, vsphere_agent, agent, vm }
+    }
+
+    fn agent_of(&self, record: &OwnedVm) -> Option<AgentView> {
+        let found = record.agent_ref.as_ref()?;
+        let (namespace, name) = (found.namespace.as_deref()?, found.name.as_deref()?);
+        self.world.agents_in(namespace).into_iter().find(|agent| agent.name == name)
+    }
+
+    fn view(&self, joined: &Joined) -> RequestView {
+        let pools: Vec<_> = joined.pools.iter().map(AsRef::as_ref).collect();
+        let room_for = |pool: &Arc<VsphereAgentPool>| {
+            let all = self.world.vsphere_agents_of(pool);
+            let live: Vec<_> = all.into_iter().filter(|agent| !agent.is_deleting()).collect();
+            room(pool, &live, 0)
+        };
+        let course = way::course(&Seen {
+            machine: &joined.machine,
+            created: joined.object.creation_timestamp().map(|time| time.0),
+            pools: &pools,
+            room: joined.pools.first().map_or(crate::control::Room::Yes, room_for),
+            held: joined.pools.first().and_then(|pool| self.world.known_hold(pool)),
+            arriving: joined.pools.first().and_then(|pool| self.world.arriving(pool)),
+            vsphere_agent: joined.vsphere_agent.as_deref(),
+            agent: joined.agent.as_ref(),
+        });
+        shown::request(joined, &course, self.world.now())
+    }
+
+    fn machines(&self) -> Vec<Arc<DynamicObject>> {
+        let pools = self.world.pools.objects();
+        let mut spaces: Vec<_> =
+            pools.iter().map(|pool| pool.spec.control_plane_namespace.clone()).collect();
+        spaces.sort();
+        spaces.dedup();
+        spaces.iter().flat_map(|space| self.world.agent_machines.objects(space)).collect()
+    }
+}
+
+fn row_of(agent: &VsphereAgent, seen: &[Snapshot]) -> Option<Arc<Vm>> {
+    let request = crate::vcenter::FORGE.request(agent.uid()?);
+    seen.iter().find_map(|snapshot| snapshot.serving(&request).next().cloned())
+}
+
+impl FrontDoor for ForgeDoor {
+    fn words(&self) -> DoorWords {
+        WORDS
+    }
+
+    fn title(&self) -> String {
+        WORDS.name.to_owned()
+    }
+
+    fn liveness(&self) -> Vec<CheckView> {
+        Vec::new()
+    }
+
+    fn readiness(&self) -> Vec<CheckView> {
+        let is_synced = self.status.is_synced();
+        let words = if is_synced { "every kind is listed" } else { "kinds are still being listed" };
+        vec![CheckView::new("watches", is_synced, words)]
+    }
+
+    fn summary(&self) -> Summary {
+        Summary::of(&self.requests(), &self.vms(), self.status.is_synced())
+    }
+
+    fn requests(&self) -> Vec<RequestView> {
+        let seen = self.snapshots();
+        let machines = self.machines().into_iter();
+        let mut all: Vec<_> =
+            machines.map(|machine| self.view(&self.join(machine, &seen))).collect();
+        all.sort_by_key(|request| (request.state, request.queued, request.id.clone()));
+        all
+    }
+
+    fn request(&self, id: &str) -> Option<RequestDetail> {
+        let (namespace, name) = id.split_once('/')?;
+        let found = self.world.agent_machines.objects(namespace);
+        let object = found.into_iter().find(|object| object.name_any() == name)?;
+        let joined = self.join(object, &self.snapshots());
+        let request = self.view(&joined);
+        let decisions = request.verdict.clone().into_iter().collect();
+        let vm = joined.vsphere_agent.as_ref().and_then(|agent| self.vm(&agent.vm_name()));
+        let verdict = request.verdict.clone().map(roost_views::DecisionView::brief);
+        Some(RequestDetail::new(RequestView { verdict, ..request }, decisions, vm))
+    }
+
+    fn vms(&self) -> Vec<VmView> {
+        let seen = self.snapshots();
+        let agents = self.world.vsphere_agents.objects();
+        let recorded = agents.iter().filter(|agent| agent.recorded().is_some());
+        let view = |agent: &Arc<VsphereAgent>| {
+            let pool = self.world.pool_of(agent);
+            shown::vm(agent, pool.as_deref(), row_of(agent, &seen).as_deref())
+        };
+        let mut all: Vec<_> = recorded.map(view).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
+        let vm = self.vms().into_iter().find(|vm| vm.name == name_or_id || vm.id == name_or_id)?;
+        let sites = self.world.sites.open_ones();
+        let steps = sites.iter().find_map(|site| site.fleet.timelines().of(&vm.name));
+        let steps = steps.iter().flat_map(|timeline| &timeline.steps);
+        Some(VmDetail {
+            annotation: None,
+            timeline: steps.map(roost_door::fleet::step).collect(),
+            decisions: Vec::new(),
+            vm,
+        })
+    }
+
+    fn pools(&self) -> Vec<PoolView> {
+        let mut all = self.world.pools.objects();
+        all.sort_by_key(|pool| Key::of(pool.as_ref()));
+        let held = |pool: &VsphereAgentPool| self.world.known_hold(pool);
+        let arriving = |pool: &VsphereAgentPool| self.world.arriving(pool);
+        all.iter().map(|pool| shown::pool(pool, held(pool), arriving(pool))).collect()
+    }
+
+    fn steer(&self) -> Option<&dyn Steer> {
+        self.can_act.then_some(self as &dyn Steer)
+    }
+}
+
+impl Steer for ForgeDoor {
+    fn act(&self, order: Order) -> Acting<'_> {
+        let answer = match &order.action {
+            Action::Recheck { request } => self.recheck(&request.id),
+            Action::RefillPool { pool } => match pool.split_once('/') {
+                Some((namespace, name)) => {
+                    self.world.wake_pool(Key::new(namespace, name));
+                    Ok(format!("pool {pool} is looked at now"))
+                }
+                None => Err(Refused::Unknown { what: format!("pool {pool}") }),
+            },
+            _ => Err(Refused::NotNow {
+                why: "pause a pool by its annotation agent-forge.containeroo.ch/paused=true, and delete a VM by deleting its VsphereAgent".to_owned(),
+            }),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+impl ForgeDoor {
+    fn recheck(&self, id: &str) -> Result<String, Refused> {
+        let unknown = || Refused::Unknown { what: format!("AgentMachine {id}") };
+        let (namespace, name) = id.split_once('/').ok_or_else(unknown)?;
+        let found = self.world.agent_machines.objects(namespace);
+        let object = found.into_iter().find(|it| it.name_any() == name).ok_or_else(unknown)?;
+        let joined = self.join(object, &self.snapshots());
+        for pool in &joined.pools {
+            self.world.wake_pool(Key::of(pool.as_ref()));
+        }
+        if let Some(agent) = &joined.vsphere_agent {
+            self.world.wake_vm(Key::of(agent.as_ref()));
+        }
+        Ok(format!("AgentMachine {id} is looked at now"))
+    }
+}

@@ -1,0 +1,34 @@
+//! What a pool has, wants and does next. Everything here is a function of what is seen and the time.
+//!
+//! ```text
+//!             create                 Agent matched             Agent bound
+//!  (none) ─────────────► Provisioning ─────────► Available ──────────────► Bound
+//!                          │ timeout               │ Agent gone              │ Machine deleting
+//!                          ▼                       ▼                         ▼
+//!                       Orphaned ◄──────────── Orphaned             Released/MachineDeleting
+//!                          │ no demand                                       │ Machine gone
+//!                          ▼                                                 ▼
+//!                        delete                                    Released/MachineDeleted ─► delete
+//!  Bound ── Agent free, Machine not seen deleting ──► Released/AgentReleased ── Machine gone for a while ─► delete
+//!  Available ── nobody wants an Agent ──► delete
+//! ```
+
+mod capacity;
+mod demand;
+mod hostnames;
+mod matching;
+mod merge;
+mod phases;
+mod spread;
+
+#[cfg(test)]
+mod tests;
+
+pub use capacity::{CapacityPlan, DeleteWhy, Deletion, PlanInput, build_plan};
+pub use demand::{Demand, count_demand, pools_of};
+pub use hostnames::assign_hostnames;
+pub use matching::{Claims, matching_agents, settle_identities};
+pub use merge::{Record, merge};
+pub use phases::{Paired, PhaseInput, machine_of, refresh};
+pub(crate) use phases::{since_then, whole_seconds};
+pub use spread::{DomainUse, choose_domain};

@@ -1,0 +1,260 @@
+//! What the upstream operator does not have.
+
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
+use roost_agent_forge::api::Phase;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::lab::{Lab, POOL, mins};
+
+fn condition(pool: &roost_agent_forge::api::VsphereAgentPool, kind: &str) -> (String, String) {
+    let found = pool.status.conditions.iter().find(|it| it.type_ == kind);
+    found.map(|it| (it.status.clone(), it.message.clone())).unwrap_or_default()
+}
+
+/// F1: an AgentMachine gets a VM whose Agent was there before.
+#[tokio::test(start_paused = true)]
+async fn a_machine_gets_a_spare_that_was_discovered_before_and_another_is_made() {
+    let lab = Lab::with(1, |sim| sim.registers_after = mins(10)).await;
+    lab.apply_pool(json!({"spec": {"scaling": {"bufferAgents": 1}}})).await;
+    let forge = lab.forge();
+    lab.until("a spare", mins(20), async |lab| {
+        lab.phases().await == [("blue-gp-spare-1".to_owned(), Phase::Available)]
+    })
+    .await;
+    let agent = lab.agents().await.remove(0);
+    assert!(!agent.labels().contains_key("agent-forge.containeroo.ch/agent-machine"), "no pin");
+    assert_eq!(agent.data["spec"]["approved"], false, "nobody else can bind it");
+    assert_eq!(lab.pool().await.status.spare_agents, 1);
+    sleep(mins(30)).await;
+    assert_eq!(lab.node_vms().len(), 1, "one is enough, and it stays");
+
+    lab.neighbours.scale(1);
+    lab.until("it is bound at once", mins(3), async |lab| {
+        let machines = lab.neighbours.agent_machines().await.unwrap();
+        machines.first().is_some_and(|it| it.data["status"]["agentRef"]["name"] == agent.name_any())
+    })
+    .await;
+    let bound = lab.agents().await.remove(0);
+    assert_eq!(bound.data["spec"]["hostname"], "blue-gp-0001", "the node has the machine's name");
+    lab.until("another spare", mins(20), async |lab| {
+        lab.node_vms() == ["blue-gp-spare-1", "blue-gp-spare-2"]
+    })
+    .await;
+    lab.until("a node", mins(30), async |lab| lab.ready_nodes().await == 1).await;
+    assert_eq!(lab.vcenter.counters().calls_of("CreateVM_Task"), 2);
+
+    lab.neighbours.scale(0);
+    lab.until("it goes with its machine", mins(30), async |lab| {
+        lab.node_vms() == ["blue-gp-spare-2"]
+    })
+    .await;
+    sleep(mins(30)).await;
+    assert_eq!(lab.node_vms(), ["blue-gp-spare-2"]);
+    lab.patch_pool(json!({"spec": {"scaling": {"bufferAgents": 0}}})).await;
+    lab.until("the spare goes too", mins(30), async |lab| {
+        lab.node_vms().is_empty() && lab.agents().await.is_empty()
+    })
+    .await;
+    forge.stop().await;
+}
+
+/// F5: VMs spread over the failure domains, and each has its own ISO.
+#[tokio::test(start_paused = true)]
+async fn vms_spread_over_failure_domains_in_two_vcenters() {
+    let lab = Lab::with_two_vcenters().await;
+    let domains = json!([{"name": "a"}, {"name": "b", "credentialsSecretRef": {"name": "vc-b"}}]);
+    lab.apply_pool(json!({"spec": {"vsphere": {"failureDomains": domains}}})).await;
+    let forge = lab.forge();
+    lab.neighbours.scale(4);
+    lab.until("four nodes", mins(60), async |lab| lab.ready_nodes().await == 4).await;
+    sleep(mins(2)).await;
+    let second = lab.second.clone().unwrap();
+    assert_eq!((lab.node_vms().len(), Lab::node_vms_in(&second).len()), (2, 2));
+    for vcenter in [&lab.vcenter, &second] {
+        assert_eq!(vcenter.counters().calls_of("Login"), 1);
+        assert_eq!(lab.iso_files(vcenter).await.len(), 1);
+    }
+    let status = lab.pool().await.status;
+    let shown: Vec<_> =
+        status.failure_domains.iter().map(|it| (it.name.as_str(), it.vms, it.ready)).collect();
+    assert_eq!(shown, [("a", 2, true), ("b", 2, true)]);
+    let mut recorded: Vec<_> =
+        lab.vsphere_agents().await.iter().map(|it| it.failure_domain().to_owned()).collect();
+    recorded.sort();
+    assert_eq!(recorded, ["a", "a", "b", "b"]);
+
+    // One is shut: what is made from here on goes to the other.
+    let domains = json!([{"name": "a", "weight": 0}, {"name": "b", "credentialsSecretRef": {"name": "vc-b"}}]);
+    lab.patch_pool(json!({"spec": {"vsphere": {"failureDomains": domains}}})).await;
+    lab.neighbours.scale(5);
+    lab.until("a fifth", mins(60), async |lab| lab.ready_nodes().await == 5).await;
+    assert_eq!((lab.node_vms().len(), Lab::node_vms_in(&second).len()), (2, 3));
+    lab.neighbours.scale(0);
+    lab.until("all are gone", mins(60), async |lab| {
+        lab.node_vms().is_empty()
+            && Lab::node_vms_in(&second).is_empty()
+            && lab.vsphere_agents().await.is_empty()
+    })
+    .await;
+    forge.stop().await;
+}
+
+/// F5: a domain that cannot be used is told by name and holds up nobody; a pool that gets domains keeps the VMs from before.
+#[tokio::test(start_paused = true)]
+async fn a_failure_domain_that_lacks_something_is_passed_over_and_told() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    let domains =
+        json!([{"name": "a", "network": "No Such Net"}, {"name": "b", "datastore": "LocalDS_0"}]);
+    lab.patch_pool(json!({"spec": {"vsphere": {"failureDomains": domains}}})).await;
+    lab.neighbours.scale(3);
+    lab.until("three nodes", mins(60), async |lab| lab.ready_nodes().await == 3).await;
+    let pool = lab.pool().await;
+    let (status, message) = condition(&pool, "VsphereReady");
+    assert_eq!(status, "False");
+    assert!(message.starts_with("failure domain a: spec.vsphere.network"), "{message}");
+    let vms: Vec<_> = pool.status.failure_domains.iter().map(|it| it.vms).collect();
+    assert_eq!(vms, [0, 2]);
+    for name in ["blue-gp-0002", "blue-gp-0003"] {
+        assert_eq!(lab.vcenter.vm(name).unwrap().datastore, "LocalDS_0");
+    }
+    lab.neighbours.scale(0);
+    lab.until("those from before go too", mins(60), async |lab| lab.node_vms().is_empty()).await;
+    forge.stop().await;
+}
+
+/// F12 and F14.
+#[tokio::test(start_paused = true)]
+async fn older_hardware_is_reported_and_the_autoscaler_is_told_what_a_node_has() {
+    let lab = Lab::new().await;
+    lab.apply_pool(
+        json!({"spec": {"scaling": {"scaleFromZeroHints": true}, "template": {"namePrefix": "x"}}}),
+    )
+    .await;
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    let hints = lab.neighbours.deployment_annotations().await.unwrap();
+    let hint = |what: &str| {
+        hints.get(&format!("capacity.cluster-autoscaler.kubernetes.io/{what}")).cloned()
+    };
+    assert_eq!((hint("cpu"), hint("memory")), (Some("2".to_owned()), Some("2048Mi".to_owned())));
+    assert!(lab.pool().await.status.outdated_vms.is_empty());
+    lab.patch_pool(json!({"spec": {"template": {"numCPUs": 3}}})).await;
+    lab.until("it is reported", mins(2), async |lab| {
+        lab.pool().await.status.outdated_vms == ["blue-gp-0001"]
+    })
+    .await;
+    let hints = lab.neighbours.deployment_annotations().await.unwrap();
+    assert_eq!(hints["capacity.cluster-autoscaler.kubernetes.io/cpu"], "3");
+    lab.neighbours.scale(2);
+    lab.until("another node", mins(60), async |lab| lab.ready_nodes().await == 2).await;
+    assert_eq!(lab.pool().await.status.outdated_vms, ["blue-gp-0001"], "not the new one");
+    assert_eq!(lab.vcenter.vm("blue-gp-0001").unwrap().cpus, 2, "a node in use is left alone");
+    // W25: a field without effect is told once for each spec, and a plan only when it changes.
+    let events = lab.event_reasons().await;
+    assert_eq!(events.iter().filter(|it| *it == "NamePrefixIgnored").count(), 2, "{events:?}");
+    forge.stop().await;
+}
+
+/// F4: a paused NodePool holds everything, as the annotation does.
+#[tokio::test(start_paused = true)]
+async fn a_paused_node_pool_holds_creation_and_deletion() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    lab.neighbours.pause_until(Some("true")).await.unwrap();
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    sleep(mins(20)).await;
+    assert!(lab.vsphere_agents().await.is_empty());
+    lab.neighbours.pause_until(Some("1970-01-01T00:00:00Z")).await.unwrap();
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    lab.neighbours.pause_until(Some("2999-01-01T00:00:00Z")).await.unwrap();
+    sleep(mins(1)).await;
+    lab.neighbours.scale(0);
+    sleep(mins(30)).await;
+    assert_eq!(lab.node_vms().len(), 1, "paused");
+    lab.neighbours.pause_until(None).await.unwrap();
+    lab.until("gone", mins(30), async |lab| lab.node_vms().is_empty()).await;
+    forge.stop().await;
+}
+
+/// W23: whoever keeps a Secret says whose pools log in with it.
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_another_namespace_may_refuse_a_pool() {
+    let lab = Lab::new().await;
+    let secrets: kube::Api<k8s_openapi::api::core::v1::Secret> =
+        kube::Api::namespaced(lab.client.clone(), "blue");
+    let mut secret = secrets.get("vc-login").await.unwrap();
+    secret.metadata = kube::api::ObjectMeta {
+        name: Some("shared".into()),
+        annotations: Some(
+            [("agent-forge.containeroo.ch/allowed-namespaces".into(), "green".into())].into(),
+        ),
+        ..Default::default()
+    };
+    let theirs: kube::Api<k8s_openapi::api::core::v1::Secret> =
+        kube::Api::namespaced(lab.client.clone(), "blue-blue");
+    theirs.create(&kube::api::PostParams::default(), &secret).await.unwrap();
+    lab.apply_pool(json!({"spec": {"vsphere": {"credentialsSecretRef": {"name": "shared", "namespace": "blue-blue"}}}})).await;
+    let forge = lab.forge();
+    lab.until("it is refused", mins(2), async |lab| {
+        let (status, message) = condition(&lab.pool().await, "VsphereReady");
+        status == "False" && message.contains("is not for pools in namespace blue")
+    })
+    .await;
+    assert_eq!(lab.vcenter.counters().calls_of("Login"), 0);
+    let patch = json!({"metadata": {"annotations": {"agent-forge.containeroo.ch/allowed-namespaces": "green,blue"}}});
+    theirs.patch("shared", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    lab.until("it is taken", mins(3), async |lab| {
+        condition(&lab.pool().await, "VsphereReady").0 == "True"
+    })
+    .await;
+    forge.stop().await;
+}
+
+/// An ISO that is needed stays, and one that could not be deleted is not forgotten. W24: none is left when the pool goes.
+#[tokio::test(start_paused = true)]
+async fn isos_stay_while_a_vm_has_them_and_go_with_the_pool() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({"spec": {"iso": {"checkInterval": "10m", "retainVersions": 1}}})).await;
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    lab.isos.publish("http://assisted.test", "blue-env", "iso-v2".into());
+    lab.until("two ISOs", mins(15), async |lab| lab.iso_files(&lab.vcenter).await.len() == 2).await;
+    sleep(mins(30)).await;
+    assert_eq!(
+        lab.iso_files(&lab.vcenter).await.len(),
+        2,
+        "the node has the older one in its drive"
+    );
+    assert_eq!(lab.pool().await.status.iso.unwrap().stale.len(), 1);
+    lab.neighbours.scale(0);
+    lab.until("the node is gone", mins(30), async |lab| lab.node_vms().is_empty()).await;
+    lab.until("and its ISO", mins(15), async |lab| lab.iso_files(&lab.vcenter).await.len() == 1)
+        .await;
+    assert!(lab.pool().await.status.iso.unwrap().stale.is_empty());
+
+    // Somebody deletes the one that is left: the next VM does not wait for the next check.
+    lab.patch_pool(json!({"spec": {"iso": {"checkInterval": "10h"}}})).await;
+    let path = lab.pool().await.status.iso.unwrap().path;
+    lab.delete_iso(&path).await;
+    lab.neighbours.scale(1);
+    lab.until("a VM", mins(10), async |lab| lab.node_vms().len() == 1).await;
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    lab.neighbours.scale(0);
+    lab.until("gone", mins(30), async |lab| lab.vsphere_agents().await.is_empty()).await;
+    lab.pools().delete(POOL, &kube::api::DeleteParams::default()).await.unwrap();
+    lab.until("the pool is gone", mins(5), async |lab| {
+        lab.pools().get_opt(POOL).await.unwrap().is_none()
+    })
+    .await;
+    assert!(lab.iso_files(&lab.vcenter).await.is_empty());
+    forge.stop().await;
+}

@@ -1,0 +1,325 @@
+//! Random demand, faults of both servers, persons and crashes, from a seed. At no moment may a foreign VM be touched, a worker in use lose its VM or
+//! a VsphereAgent have two; afterwards the nodes that are wanted are there, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use roost_agent_forge::api::VsphereAgent;
+use roost_agent_forge::planted::{Bug, plant};
+use roost_clock::Random;
+use roost_hypershift_sim::{RefBy, Summary};
+use roost_kube_sim::{Action as KubeAction, Rule as KubeRule, When as KubeWhen};
+use roost_vcenter_sim::{Action, Outage, Power, Rule, When};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::lab::{DOOR, Lab, Replica, mins};
+
+const TURMOIL: Duration = Duration::from_mins(40);
+const PEACE: Duration = Duration::from_hours(2);
+/// Seeds of every run of the suite. A seed takes about two seconds of a core in the debug build; `ROOST_SEEDS=200` runs as many.
+const FIXED: u64 = 2;
+/// A VM of somebody else has the name of the third node.
+const FOREIGN: &str = "blue-gp-0003";
+
+fn kube_rule(verb: &str, resource: &str, chance: f64, action: KubeAction) -> KubeRule {
+    KubeRule {
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        user: DOOR.to_owned(),
+        when: KubeWhen { chance, ..KubeWhen::default() },
+        action,
+        ..KubeRule::default()
+    }
+}
+
+fn break_things(lab: &Lab, random: &mut Random) {
+    let kube = [
+        kube_rule("patch", "*", 0.1, KubeAction::Conflict),
+        kube_rule("patch", "*", 0.1, KubeAction::CutAfter),
+        kube_rule("*", "*", 0.05, KubeAction::Status { code: 500 }),
+        kube_rule("create", "*", 0.2, KubeAction::CutAfter),
+        kube_rule("delete", "*", 0.2, KubeAction::CutBefore),
+        kube_rule("watch", "*", 0.3, KubeAction::CutWatch { after: 3 }),
+        kube_rule("watch", "*", 0.3, KubeAction::WatchGone { after: 5 }),
+        kube_rule("watch", "*", 0.3, KubeAction::LateEvents { by_ms: 3000 }),
+        kube_rule("watch", "*", 0.2, KubeAction::DuplicateEvents),
+    ];
+    for rule in kube {
+        if random.chance(0.4) {
+            lab.kube.add_rule(rule);
+        }
+    }
+    let outage = Outage { lasts: mins(2), refuses: true };
+    let vcenter = [
+        ("CreateVM_Task", 0.3, Action::fail_task("NoDiskSpace", "full")),
+        ("CreateVM_Task", 0.3, Action::CutAfter),
+        ("CreateVM_Task", 0.2, Action::DelayTask(mins(3))),
+        ("PowerOnVM_Task", 0.3, Action::fail_task("GenericVmConfigFault", "no")),
+        ("Destroy_Task", 0.3, Action::fail_task("TaskInProgress", "busy")),
+        ("Destroy_Task", 0.3, Action::CutAfter),
+        ("RecommendDatastores", 0.3, Action::Status(503)),
+        ("WaitForUpdatesEx", 0.01, Action::LoseSession),
+        ("WaitForUpdatesEx", 0.01, Action::Restart(outage)),
+        ("RetrievePropertiesEx", 0.05, Action::CutBefore),
+        ("RetrievePropertiesEx", 0.03, Action::EmptyList),
+        ("RetrievePropertiesEx", 0.03, Action::StaleList),
+    ];
+    for (method, chance, action) in vcenter {
+        if random.chance(0.4) {
+            lab.vcenter.faults().add(Rule::new(method, action).when(When::Chance(chance)));
+        }
+    }
+}
+
+/// What must hold at every moment.
+#[derive(Default)]
+struct Watchman {
+    /// Machines that are in use, and whose VM was seen.
+    in_use: BTreeSet<String>,
+    /// VMs whose VsphereAgent is gone, and since when.
+    left: BTreeMap<String, Instant>,
+    complaints: Vec<String>,
+}
+
+impl Watchman {
+    async fn look(&mut self, lab: &Lab) {
+        let mut by_owner: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let names: Vec<String> = lab.vcenter.vm_names();
+        for name in &names {
+            let Some(vm) = lab.vcenter.vm(name) else { continue };
+            let owner = vm.extra_config.iter().find(|(key, _)| key == "guestinfo.agentforge.owner");
+            if let Some((_, owner)) = owner {
+                by_owner.entry(owner.clone()).or_default().push(name.clone());
+            }
+        }
+        let objects = lab.vsphere_agents().await;
+        let uids: BTreeSet<String> = objects.iter().filter_map(ResourceExt::uid).collect();
+        let mut by_machine: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let machine_of = |it: &VsphereAgent| {
+            it.labels().get("agent-forge.containeroo.ch/agent-machine").cloned()
+        };
+        for (machine, owner) in objects.iter().filter_map(|it| Some((machine_of(it)?, it.uid()?))) {
+            let own = by_owner.iter().filter(|(marker, _)| marker.ends_with(&owner));
+            by_machine.entry(machine).or_default().extend(own.flat_map(|(_, vms)| vms.clone()));
+        }
+        for (machine, vms) in by_machine.iter().filter(|(_, vms)| vms.len() > 1) {
+            self.complaints.push(format!("AgentMachine {machine} has {vms:?}"));
+        }
+        self.left.retain(|owner, _| by_owner.contains_key(owner));
+        for (owner, vms) in by_owner {
+            if !owner.rsplit('/').next().is_some_and(|uid| uids.contains(uid)) {
+                let since = *self.left.entry(owner.clone()).or_insert_with(Instant::now);
+                if since.elapsed() > mins(10) {
+                    self.complaints.push(format!("{vms:?} were left behind"));
+                }
+            }
+            if vms.len() > 1 {
+                self.complaints.push(format!("{owner} has {vms:?}"));
+            }
+        }
+        let foreign = lab.vcenter.vm(FOREIGN);
+        if foreign.is_none_or(|vm| {
+            vm.power != Power::Off || vm.annotation.is_some_and(|text| !text.is_empty())
+        }) {
+            self.complaints.push(format!("{FOREIGN} of somebody else was touched"));
+        }
+        if names.iter().filter(|name| name.starts_with("DC0_")).count() != 3 {
+            self.complaints.push("a foreign VM is gone".to_owned());
+        }
+        let Ok(machines) = lab.neighbours.machines().await else { return };
+        let Ok(agent_machines) = lab.neighbours.agent_machines().await else { return };
+        // By the Agent, whose name is the uuid of its VM in the other byte order: a machine may have a VM that is not called like it.
+        let uuids: BTreeSet<String> =
+            names.iter().filter_map(|name| Some(swapped(&lab.vcenter.vm(name)?.uuid))).collect();
+        let agent_of = |machine: &str| {
+            let found = agent_machines.iter().find(|it| it.name_any() == machine)?;
+            Some(found.data.pointer("/status/agentRef/name")?.as_str()?.to_owned())
+        };
+        let live: BTreeMap<String, String> = machines
+            .iter()
+            .filter(|it| it.metadata.deletion_timestamp.is_none())
+            .filter_map(|it| Some((it.name_any(), agent_of(&it.name_any())?)))
+            .collect();
+        for (machine, agent) in &live {
+            if uuids.contains(agent) {
+                self.in_use.insert(machine.clone());
+            } else if self.in_use.contains(machine) {
+                self.complaints.push(format!("worker {machine} is in use and has lost its VM"));
+            }
+        }
+        self.in_use.retain(|name| live.contains_key(name));
+    }
+}
+
+/// The other byte order of a uuid.
+fn swapped(uuid: &str) -> String {
+    let turn = |part: &str| -> String {
+        part.as_bytes().chunks(2).rev().map(|pair| String::from_utf8_lossy(pair)).collect()
+    };
+    let parts = uuid.split('-').enumerate();
+    let parts = parts.map(|(index, part)| if index < 3 { turn(part) } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("-")
+}
+
+/// `Err` tells what went wrong.
+async fn run(seed: u64) -> Result<(), String> {
+    let mut random = Random::from_seed(seed).fork("campaign");
+    let (newer, by_uid) = (random.chance(0.5), random.chance(0.3));
+    // Spares, and two places in the one vCenter.
+    let buffer = usize::from(random.chance(0.3));
+    let has_domains = random.chance(0.3);
+    let lab = Lab::with(seed, |sim| {
+        sim.tick = Duration::from_secs(15);
+        sim.summary = if newer { Summary::IssuesReported } else { Summary::Classic };
+        sim.ref_by = if by_uid { RefBy::Uid } else { RefBy::Name };
+    })
+    .await;
+    lab.add_vm("nodes/blue", FOREIGN).await;
+    let mut spec =
+        json!({"iso": {"retainVersions": 1}, "discovery": {"timeout": "15m", "maxAttempts": 50}});
+    if buffer > 0 {
+        spec["scaling"] = json!({"bufferAgents": buffer});
+    }
+    if has_domains {
+        spec["vsphere"]["failureDomains"] =
+            json!([{"name": "a"}, {"name": "b", "datastore": "LocalDS_0"}]);
+    }
+    lab.apply_pool(json!({"spec": spec})).await;
+    break_things(&lab, &mut random);
+    let mut watchman = Watchman::default();
+    let mut door: Option<Replica> = None;
+    let begin = Instant::now();
+    let mut version = 1;
+    while begin.elapsed() < TURMOIL {
+        match random.below(10) {
+            0..=2 => lab.neighbours.scale(usize::try_from(random.below(4)).unwrap_or_default()),
+            3 => {
+                version += 1;
+                lab.isos.publish(
+                    "http://assisted.test",
+                    "blue-env",
+                    format!("iso-v{version}").into(),
+                );
+            }
+            4 | 5 => {
+                if let Some(door) = door.take() {
+                    door.crash().await;
+                }
+            }
+            6 => {
+                let all = lab.vsphere_agents().await;
+                if let Some(agent) = random.pick(&all) {
+                    lab.delete_vsphere_agent(&agent.name_any()).await;
+                }
+            }
+            _ => {}
+        }
+        if door.is_none() && random.chance(0.7) {
+            door = Some(lab.forge());
+        }
+        for _ in 0..random.below(12) {
+            sleep(Duration::from_secs(15)).await;
+            watchman.look(&lab).await;
+        }
+        if !watchman.complaints.is_empty() {
+            return Err(watchman.complaints.join("\n"));
+        }
+    }
+    lab.kube.clear_rules();
+    lab.vcenter.faults().clear();
+    let door = door.unwrap_or_else(|| lab.forge());
+    for wanted in [2, 0] {
+        lab.neighbours.scale(wanted);
+        let begin = Instant::now();
+        loop {
+            sleep(Duration::from_secs(30)).await;
+            watchman.look(&lab).await;
+            let machines = lab.neighbours.machines().await.unwrap();
+            // The node whose name somebody else has cannot come up, unless it got a spare; while it waits, surplus stays.
+            let waits = |it: &&DynamicObject| it.data["status"]["ready"] != json!(true);
+            let agent_machines = lab.neighbours.agent_machines().await.unwrap();
+            let named = agent_machines.iter().find(|it| it.name_any() == FOREIGN);
+            let is_stuck = wanted > 0
+                && machines.iter().any(|it| it.name_any() == FOREIGN)
+                && named.as_ref().is_some_and(waits);
+            let want = wanted - usize::from(is_stuck);
+            let vms = lab.node_vms().len();
+            let has_vms = if is_stuck { vms >= want } else { vms == want + buffer };
+            let is_settled = lab.ready_nodes().await == want
+                && has_vms
+                && (wanted > 0 || lab.vsphere_agents().await.len() == buffer);
+            if is_settled {
+                break;
+            }
+            if begin.elapsed() > PEACE {
+                return Err(format!("{wanted} nodes did not settle\n{}", lab.story().await));
+            }
+            if !watchman.complaints.is_empty() {
+                break;
+            }
+        }
+    }
+    door.stop().await;
+    if watchman.complaints.is_empty() { Ok(()) } else { Err(watchman.complaints.join("\n")) }
+}
+
+/// `ROOST_SEED` is one; `ROOST_SEEDS` are so many from `ROOST_FIRST_SEED` on.
+fn seeds() -> Vec<u64> {
+    let given = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    if let Some(seed) = given("ROOST_SEED") {
+        return vec![seed];
+    }
+    let first = given("ROOST_FIRST_SEED").unwrap_or_default();
+    (first..first + given("ROOST_SEEDS").unwrap_or(FIXED)).collect()
+}
+
+/// On a thread of its own with paused time.
+fn run_alone(seed: u64, bug: Option<Bug>) -> Result<(), String> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    plant(bug);
+    let found = runtime.block_on(run(seed));
+    plant(None);
+    found
+}
+
+/// Runs seeds on all cores; the first that finds something ends it.
+fn run_all(seeds: &[u64], bug: Option<Bug>) -> Option<(u64, String)> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(None);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(why) = run_alone(*seed, bug) {
+                        next.store(seeds.len(), Ordering::Relaxed);
+                        found.lock().unwrap().get_or_insert((*seed, why));
+                    }
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap()
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_taken_whatever_fails() {
+    if let Some((seed, why)) = run_all(&seeds(), None) {
+        panic!("ROOST_SEED={seed}: {why}");
+    }
+}
+
+#[test]
+fn a_planted_bug_is_found() {
+    let seeds: Vec<u64> = (0..40).collect();
+    for bug in Bug::ALL {
+        let found = run_all(&seeds, Some(bug));
+        assert!(found.is_some(), "{bug:?} went unseen");
+    }
+}

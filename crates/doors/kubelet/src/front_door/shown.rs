@@ -1,0 +1,194 @@
+//! From what the kubelet knows to what people are shown.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use roost_controller::Key;
+use roost_microvm::VmState;
+use roost_views::words::{Style, memory};
+use roost_views::{
+    Ended, Facts, Part, Power, RequestState, RequestView, StepView, Verdict, VmKind, VmPhase,
+    VmView,
+};
+
+use super::WORDS;
+use super::way::{self, Seen};
+use crate::contract::VmSpec;
+use crate::pods::{Activity, Passed, Tracked, Waiting};
+
+pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
+    let id = Key::of(seen.pod).to_string();
+    let course = way::course(seen);
+    let spec = seen.spec.ok();
+    let vm = seen.tracked.and_then(|pod| pod.vm.as_ref()).map(|vm| vm.name().to_owned());
+    let mut verdict = course.decision(&WORDS, &id, vm.as_deref());
+    let mut state = course.state();
+    if seen.is_hibernated() {
+        // Nothing is owed: whoever wants it awake takes the annotation off.
+        (state, verdict.verdict) = (RequestState::Skipped, Verdict::Skipped);
+    }
+    let ending = seen.tracked.and_then(|pod| pod.ending.as_ref());
+    if let Some(ending) = ending {
+        (state, verdict.verdict) = (RequestState::Ended, Verdict::Failed);
+        verdict.reason = format!("{}: {}", ending.reason, ending.message);
+    } else if seen.pod.metadata.deletion_timestamp.is_some() {
+        state = if vm.is_some() { RequestState::Leaving } else { RequestState::Ended };
+    }
+    let transfer = seen.tracked.and_then(|pod| pod.transfer.as_ref());
+    let transfer = transfer.filter(|it| it.has_begun()).map(ToString::to_string);
+    RequestView {
+        noun: WORDS.noun.to_owned(),
+        state,
+        queued: course.asked,
+        waited_secs: course.waited_secs(now),
+        project: seen.pod.namespace(),
+        wants: spec.map(wants),
+        verdict: Some(verdict),
+        outcome: None,
+        facts: Facts::default()
+            .listed("phase", "Phase", phase_of(seen))
+            .listed("transfer", "Transfer", transfer)
+            .with("mode", "Made by", spec.map(made_by))
+            .with("image", "Image", spec.map(|spec| spec.image.clone()))
+            .with("vm_id", "VM id", seen.tracked.and_then(|pod| Some(pod.vm.as_ref()?.id.clone())))
+            .with("probe", "Probe", seen.tracked.map(|pod| pod.probed.clone()))
+            .with("restarts", "Restarts", seen.tracked.map(|pod| pod.restarts.to_string())),
+        id: WORDS.request(id),
+        vm,
+    }
+}
+
+/// As `kubectl` shows it.
+fn phase_of(seen: &Seen<'_>) -> Option<String> {
+    if seen.is_hibernated() {
+        return Some("Hibernated".to_owned());
+    }
+    seen.pod.status.as_ref().and_then(|status| status.phase.clone())
+}
+
+/// Such as `2 CPU, 4 GiB`.
+fn wants(spec: &VmSpec) -> String {
+    let cpus = spec.cpus.map(|cpus| format!("{cpus} CPU"));
+    let size = spec.memory.map(|bytes| memory(bytes >> 20, Style::Short));
+    cpus.into_iter().chain(size).collect::<Vec<_>>().join(", ")
+}
+
+fn made_by(spec: &VmSpec) -> String {
+    use crate::contract::Mode;
+    match (&spec.fork_from, &spec.clone_from_dir) {
+        _ if !spec.managed => "somebody else".to_owned(),
+        (Some(source), _) => format!("fork of {source}"),
+        (None, Some(folder)) => format!("clone of {}", folder.display()),
+        (None, None) if spec.mode == Mode::Run => "run".to_owned(),
+        (None, None) => "clone".to_owned(),
+    }
+}
+
+pub(super) fn vm(key: &Key, pod: Option<&Pod>, seen: &Tracked) -> Option<VmView> {
+    let vm = seen.vm.as_ref()?;
+    let is_leaving = pod.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
+        || matches!(seen.activity, Some(Activity::Deleting | Activity::Evicting));
+    let (cpus, size) = (u64::from(vm.config.cpu), vm.config.memory >> 20);
+    Some(VmView {
+        id: vm.id.clone(),
+        name: vm.name().to_owned(),
+        door: WORDS.name.to_owned(),
+        kind: if is_leaving { VmKind::Leaving } else { VmKind::Machine },
+        power: match vm.state {
+            VmState::Running => Power::On,
+            VmState::Creating | VmState::Unknown | VmState::Other(_) => Power::Unknown,
+            VmState::Created | VmState::Stopped | VmState::Stale | VmState::Error => Power::Off,
+        },
+        phase: Some(phase(seen, pod)),
+        request: Some(WORDS.request(key.to_string())),
+        template: Some(vm.config.image.clone()).filter(|image| !image.is_empty()),
+        cpus: Some(cpus).filter(|cpus| *cpus > 0),
+        memory_mb: Some(size).filter(|size| *size > 0),
+        address: seen.address.map(|address| address.to_string()),
+        created: vm.created_at.or(seen.started),
+        started: pod.and_then(way::ready_since).filter(|_| seen.ready),
+        fate: is_leaving.then(|| "its pod is deleted".to_owned()),
+        facts: Facts::default()
+            .listed("hypervisor", "Hypervisor", Some(vm.hypervisor.to_string()))
+            .listed("restarts", "Restarts", Some(seen.restarts.to_string()))
+            .with("probe", "Probe", Some(seen.probed.clone()))
+            .with("pid", "Process", Some(vm.pid.to_string()))
+            .with("mac", "MAC", vm.mac()),
+    })
+}
+
+fn phase(seen: &Tracked, pod: Option<&Pod>) -> VmPhase {
+    let began = seen.history.steps().last().map(|step| step.began);
+    let of = |words: &str, label: &str, part, since| VmPhase {
+        words: words.to_owned(),
+        label: label.to_owned(),
+        part,
+        since,
+    };
+    match seen.activity {
+        Some(activity) => of(way::words(activity), label(activity), part(activity), began),
+        None if seen.ready => of("answers", "ready", Part::Working, pod.and_then(way::ready_since)),
+        None => of("does not answer yet", "answering", Part::Joining, seen.started),
+    }
+}
+
+fn label(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Creating(waiting) | Activity::Waking(waiting) => match waiting {
+            Waiting::Queued => "queued",
+            Waiting::PullingImage => "pulling-image",
+            Waiting::PullingSnapshot => "pulling-snapshot",
+            Waiting::Cloning => "cloning",
+            Waiting::Booting => "booting",
+        },
+        Activity::Restarting => "restarting",
+        Activity::Hibernating => "hibernating",
+        Activity::Deleting => "deleting",
+        Activity::Evicting => "evicting",
+        Activity::DroppingTag => "dropping-tag",
+    }
+}
+
+fn part(activity: Activity) -> Part {
+    match activity {
+        Activity::Creating(Waiting::Booting) | Activity::Restarting => Part::Starting,
+        Activity::Creating(_) | Activity::Waking(_) => Part::Making,
+        Activity::DroppingTag => Part::Working,
+        Activity::Hibernating | Activity::Deleting | Activity::Evicting => Part::Leaving,
+    }
+}
+
+/// What the VM went through; the wait for an answer at the end, which is no step of ours.
+pub(super) fn timeline(seen: &Tracked, pod: Option<&Pod>) -> Vec<StepView> {
+    let mut steps: Vec<StepView> = seen.history.steps().map(step).collect();
+    if let (Some(started), Some(_), None) = (seen.started, &seen.vm, seen.activity) {
+        let ready = pod.and_then(way::ready_since).filter(|at| seen.ready && *at >= started);
+        steps.push(StepView {
+            phase: "answering".to_owned(),
+            words: "until it answers".to_owned(),
+            part: Part::Joining,
+            began: started,
+            took_ms: ready.map(|ready| millis(started, ready)),
+            deadline_ms: 0,
+            ended: ready.map(|_| Ended::Done),
+        });
+    }
+    steps.sort_by_key(|step| step.began);
+    steps
+}
+
+fn step(passed: &Passed) -> StepView {
+    StepView {
+        phase: label(passed.activity).to_owned(),
+        words: way::words(passed.activity).to_owned(),
+        part: part(passed.activity),
+        began: passed.began,
+        took_ms: passed.ended.map(|(at, _)| millis(passed.began, at)),
+        deadline_ms: 0,
+        ended: passed.ended.map(|(_, well)| if well { Ended::Done } else { Ended::Failed }),
+    }
+}
+
+fn millis(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.duration_since(from).as_millis()).unwrap_or_default()
+}

@@ -1,0 +1,159 @@
+//! What a person is shown of a pod, and what they can have done.
+
+use kube::ResourceExt;
+use roost_cocoon_sim::Fault;
+use roost_door::{Action, Core, FrontDoor, Order, Person, Shown};
+use roost_kubelet::{KubeletDoor, key};
+use roost_views::{DecisionQuery, RequestState, Spawning, Verdict, VmKind, Waterfall};
+use tokio::time::sleep;
+
+use crate::lab::{Lab, Running, secs};
+
+fn stands_at(door: &KubeletDoor, id: &str) -> Option<(String, String)> {
+    let said = door.request(id)?.decisions.pop()?;
+    Some((said.bound_by.unwrap_or_default(), said.reason))
+}
+
+async fn act(node: &Running, action: Action) -> Result<String, String> {
+    let by = Person { shown: Shown::Token, from: "127.0.0.1".parse().unwrap() };
+    let order = Order { action, by, reason: Some("host upgrade".to_owned()) };
+    node.door.steer().unwrap().act(order).await.map_err(|refused| refused.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_explained_from_its_annotations_to_its_answer() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.host.add_fault(Fault::of("vm run").fails("no space left on device"));
+    lab.run_pod("a").await;
+    let mut steps: Vec<String> = Vec::new();
+    lab.until("a is explained whole", async |_: &Lab| {
+        let Some((at, _)) = stands_at(&node.door, "default/a") else { return false };
+        if steps.last() != Some(&at) {
+            steps.push(at.clone());
+        }
+        at.is_empty()
+    })
+    .await;
+    assert!(steps.contains(&"vm".to_owned()), "{steps:?}");
+    let shown = node.door.request("default/a").unwrap();
+    assert_eq!(shown.request.state, RequestState::Working);
+    let verdicts: Vec<_> = shown.decisions.iter().map(|said| said.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [Verdict::Failed, Verdict::Spawned, Verdict::Spawned],
+        "{:#?}",
+        shown.decisions
+    );
+    assert!(shown.decisions[0].reason.contains("no space left on device"));
+    let last = shown.decisions.last().unwrap();
+    let gates: Vec<_> = last.gates.iter().map(|gate| (gate.name.as_str(), gate.passed)).collect();
+    assert_eq!(
+        gates,
+        [
+            ("annotations", true),
+            ("spawning", true),
+            ("vm", true),
+            ("address", true),
+            ("ready", true)
+        ]
+    );
+    let vm = shown.vm.unwrap();
+    assert_eq!((vm.vm.name.as_str(), vm.vm.kind), ("vk-default-a", VmKind::Machine));
+    let phases: Vec<_> = vm.timeline.iter().map(|step| step.phase.as_str()).collect();
+    assert_eq!(
+        phases,
+        ["queued", "pulling-image", "booting", "queued", "pulling-image", "booting", "answering"]
+    );
+    let bars = Waterfall::of_request(&vm.timeline, shown.request.queued, lab.now()).unwrap();
+    assert!(bars.bars.len() >= phases.len(), "{bars:?}");
+    assert_eq!(node.door.vms().len(), 1);
+    assert_eq!(node.core.decisions(&DecisionQuery::default()).len(), 2);
+    assert!(node.core.overview().link.connected);
+
+    lab.delete("a").await;
+    lab.until("nothing is shown any more", async |_: &Lab| {
+        node.door.requests().is_empty() && node.door.vms().is_empty()
+    })
+    .await;
+    let said = node.core.decisions(&DecisionQuery::default()).pop().unwrap();
+    assert_eq!((said.verdict, said.subject.as_str()), (Verdict::Deleted, "default/a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_a_person_can_change_is_refused_and_a_retry_can_be_asked_for() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.apply("a", &[(key::PROBE_PORT, "none")]).await;
+    lab.until("it is refused", async |_: &Lab| {
+        node.door.requests().first().is_some_and(|it| it.state == RequestState::Refused)
+    })
+    .await;
+    let (at, why) = stands_at(&node.door, "default/a").unwrap();
+    assert_eq!(at, "annotations");
+    assert!(why.contains("probe-port"), "{why}");
+    assert_eq!(node.door.summary().queue.refused, 1);
+
+    lab.host.add_fault(Fault::of("vm run").fails("no space").times(9));
+    lab.run_pod("b").await;
+    lab.until("it has failed often", async |_: &Lab| {
+        stands_at(&node.door, "default/b").is_some_and(|(_, why)| why.contains("attempt 9"))
+    })
+    .await;
+    let request = node.door.words().request("default/b");
+    assert!(act(&node, Action::Recheck { request }).await.unwrap().contains("looked at now"));
+    let before = lab.now();
+    lab.ready("b").await;
+    assert!(lab.now().duration_since(before).as_secs() < 60, "it did not wait for its next turn");
+    let request = node.door.words().request("default/none");
+    assert!(act(&node, Action::Recheck { request }).await.is_err());
+    let refused = act(&node, Action::DeleteVm { vm: "x".into() }).await.unwrap_err();
+    assert!(refused.contains("delete the pod"), "{refused}");
+}
+
+/// The whole of a maintenance: everything sleeps, a restart changes nothing, and everything wakes that the drain put to sleep.
+#[tokio::test(start_paused = true)]
+async fn a_drain_puts_all_to_sleep_and_its_end_wakes_them() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    for name in ["a", "b", "c"] {
+        lab.run_pod(name).await;
+    }
+    for name in ["a", "b", "c"] {
+        lab.ready(name).await;
+    }
+    lab.annotate("c", key::HIBERNATE, Some("true")).await;
+    lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
+    let said = act(&node, Action::Drain).await.unwrap();
+    assert!(said.contains("2 VMs are put to sleep"), "{said}");
+    lab.until("all sleep", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    assert_eq!(node.door.steering().spawning, Spawning::Draining);
+    assert!(node.door.steering().held.unwrap().contains("host upgrade"));
+    let cordoned = lab.nodes().get("node-1").await.unwrap().spec.unwrap().unschedulable;
+    assert_eq!(cordoned, Some(true));
+
+    // The host is restarted, and a pod comes that nobody scheduled.
+    node.stop().await;
+    let node = lab.start().await.unwrap();
+    lab.run_pod("d").await;
+    sleep(secs(120)).await;
+    assert!(lab.vm_names().is_empty());
+    let (at, why) = stands_at(&node.door, "default/d").unwrap();
+    assert_eq!(at, "spawning");
+    assert!(why.contains("the node is drained"), "{why}");
+    let shown = lab.pod("d").await.unwrap().status.unwrap();
+    assert!(shown.message.is_some_and(|message| message.contains("drained")));
+
+    act(&node, Action::ResumeSpawning).await.unwrap();
+    for name in ["a", "b", "d"] {
+        lab.ready(name).await;
+    }
+    lab.host.with_host(|host| assert_eq!(host.memory("vk-default-a"), Some("count=7")));
+    assert!(!lab.vm_names().contains(&"vk-default-c".to_owned()), "its owner wants it asleep");
+    let pod = lab.pod("a").await.unwrap();
+    assert!(!pod.annotations().contains_key(key::DRAINED));
+    let cordoned = lab.nodes().get("node-1").await.unwrap().spec.unwrap().unschedulable;
+    assert_ne!(cordoned, Some(true));
+    let steered = DecisionQuery { verdict: Some("steered".into()), ..DecisionQuery::default() };
+    assert_eq!(node.core.decisions(&steered).len(), 1);
+}

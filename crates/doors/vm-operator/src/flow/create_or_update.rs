@@ -1,0 +1,70 @@
+//! CreateOrUpdate: one VM per object, found by identity; what was started is taken up where it ended.
+
+use kube::ResourceExt as _;
+use roost_controller::{Draft, Key, Next};
+
+use super::Context;
+use super::create::create_virtual_machine;
+use super::normal::set_manager_id;
+use super::outcome::{Done, Failure, Flow, Halt};
+use super::update::update_virtual_machine;
+use crate::api::VirtualMachine;
+use crate::api::condition::{ConditionType, Reason, mark_false};
+use crate::api::names::annotation;
+use crate::front_door::trail::Chart::CreateOrUpdate;
+use crate::front_door::trail::at;
+use crate::provider::find;
+
+pub(crate) async fn create_or_update(cx: &Context, vm: &mut Draft<VirtualMachine>) -> Flow<Next> {
+    let key = Key::of(&**vm);
+    at(CreateOrUpdate, "is one being made");
+    check_reconciling(cx, &key)?;
+    set_manager_id(cx, vm);
+    cx.provider.check_view()?;
+    let before = take_up_ended(cx, &key, vm)?;
+    at(CreateOrUpdate, "find the VM");
+    let found = find(vm, &cx.provider.fleet.mirror().snapshot());
+    match found.map_err(Halt::because("looking for the VM"))? {
+        Some(row) => update_virtual_machine(cx, &key, vm, &row, before).await,
+        None => create_virtual_machine(cx, vm).await,
+    }
+}
+
+/// A VM is being made for it. Anything else that runs does not keep us from looking.
+fn check_reconciling(cx: &Context, key: &Key) -> Flow {
+    match cx.provider.steps.running(key) {
+        Some(running) if running.step == Done::CreateStarted => Err(Halt::ReconcileInProgress),
+        _ => Ok(()),
+    }
+}
+
+/// On its way to the first boot every VM is changed; that is no news.
+fn has_booted(vm: &VirtualMachine) -> bool {
+    vm.annotations().contains_key(annotation::FIRST_BOOT_DONE) && !vm.waits_for_power_state()
+}
+
+/// How the step ended that was started in an earlier pass. A configuration that failed does not keep the VM from going off: it is handed on.
+fn take_up_ended(cx: &Context, key: &Key, vm: &mut VirtualMachine) -> Flow<Option<Failure>> {
+    let Some(ended) = cx.provider.steps.take_ended(key) else { return Ok(None) };
+    let is_create = ended.step == Done::CreateStarted;
+    super::promotion::note_end(cx, vm, ended.step, ended.error.as_deref());
+    let Some(error) = ended.error else {
+        if is_create {
+            cx.events.normal(vm, "CreateSuccess", "Create success");
+        } else if has_booted(vm) {
+            cx.events.normal(vm, "UpdateSuccess", "Update success");
+        }
+        return Ok(None);
+    };
+    if is_create {
+        let conditions = &mut vm.status_mut().conditions;
+        mark_false(conditions, ConditionType::Created, Reason::Error, &error, cx.now());
+        cx.events.warning(vm, "CreateFailure", &error);
+    } else {
+        cx.events.warning(vm, "UpdateFailure", &error);
+    }
+    if ended.step == Done::Reconfigured && vm.is_powering_off() {
+        return Ok(Some(Failure::new(error)));
+    }
+    Err(Halt::failed(error))
+}

@@ -1,0 +1,166 @@
+//! What flows do on vSphere. Reads come from the fleet's mirror and close-up, changes go through its machines.
+
+mod backup;
+mod compute;
+mod config;
+mod create;
+mod delete;
+mod find;
+mod iso;
+mod places;
+mod power;
+mod prereq;
+mod seen;
+mod settings;
+mod snapshot;
+mod status;
+mod steps;
+mod stores;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use roost_controller::Key;
+use roost_fleet::{
+    AddressPlan, Amounts, Claim, DoorName, Fleet, Guard, Holding, Limit, Limits, Marks, Need,
+    Quota, Recognise, Vm, VmId,
+};
+
+pub(crate) use self::backup::{backup_keys, decode as decode_backup};
+pub(crate) use self::compute::Compute;
+pub(crate) use self::config::{
+    Reach, Wanted, WantedCdrom, WantedNic, differences, extra_config_kept, is_empty,
+};
+pub(crate) use self::create::config_of;
+pub(crate) use self::find::find;
+pub(crate) use self::places::{Place, Places};
+pub(crate) use self::prereq::{Missing, Prereqs, look as look_at_prereqs, secrets_of};
+pub(crate) use self::seen::Seen;
+pub use self::settings::{EXTENSION_KEY, FastDeployMode, Features, ProviderSettings, Zone};
+pub(crate) use self::status::{
+    Around, GroupLink, Probed, class_reference, mark_pause, mark_ready, parse_nanoseconds,
+    power_state, reconcile_status, walk,
+};
+pub(crate) use self::steps::{Running, Steps};
+pub(crate) use self::stores::Stores;
+
+use crate::api::names::extra_config;
+use crate::flow::{Done, Flow, Halt};
+
+pub const DOOR: DoorName = DoorName::new("vm-operator");
+/// Whose VMs are, in a claim. Objects of any cluster may have made them; each object touches only what has its identity.
+pub const OWNER: &str = "vm-operator";
+/// VMs that are being made.
+pub const CREATES: Quota = Quota::passing("creates");
+
+/// VMs are recognised by the key that names their object.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnVms;
+
+impl Recognise for OwnVms {
+    fn needs(&self) -> &[Need] {
+        &[
+            Need::InstanceUuid,
+            Need::ExtraConfig(extra_config::NAMESPACED_NAME),
+            Need::ExtraConfig(extra_config::PAUSE),
+        ]
+    }
+
+    fn recognise(&self, vm: &Marks<'_>) -> Option<Claim> {
+        let name = vm.extra_config(extra_config::NAMESPACED_NAME)?;
+        let request = name.contains('/').then(|| name.into())?;
+        // A template keeps the key of the VM that it was made of.
+        (!vm.template).then(|| Claim { request: Some(request), ..Claim::of(DOOR, OWNER) })
+    }
+}
+
+/// The key of the object that a VM belongs to.
+pub(crate) fn key_of(row: &Vm) -> Option<Key> {
+    let claim = row.claim.as_ref().filter(|claim| claim.door == DOOR)?;
+    let (namespace, name) = claim.request.as_ref()?.split_once('/')?;
+    Some(Key::new(namespace, name))
+}
+
+pub(crate) struct Provider {
+    pub(crate) fleet: Fleet,
+    pub(crate) settings: Arc<ProviderSettings>,
+    pub(crate) places: Places,
+    pub(crate) steps: Steps,
+    guard: Mutex<Guard>,
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Provider {
+    pub(crate) fn new(fleet: Fleet, settings: ProviderSettings) -> Self {
+        let limits = Limits::default().quota(CREATES, Limit::At(settings.max_creates.max(1)));
+        fleet.open_account(DOOR, limits, AddressPlan::default());
+        let settings = Arc::new(settings);
+        Self {
+            places: Places::new(fleet.clone(), Arc::clone(&settings)),
+            steps: Steps::default(),
+            guard: Mutex::new(fleet.guard(OWNER)),
+            settings,
+            fleet,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.fleet.now()
+    }
+
+    /// Whether the view of vCenter can be decided on.
+    pub(crate) fn check_view(&self) -> Flow {
+        let freshness = self.fleet.mirror().freshness();
+        if freshness.as_of.is_some() {
+            return Ok(());
+        }
+        Err(Halt::Requeue(std::time::Duration::from_secs(1)))
+    }
+
+    /// Whether changes of VMs are told at present.
+    pub(crate) fn has_signals(&self) -> bool {
+        self.fleet.mirror().freshness().complete
+    }
+
+    /// The VM closely. It is asked for here, and shown some time later.
+    pub(crate) fn see(&self, row: &Arc<Vm>) -> Flow<Seen> {
+        let close_up = self.fleet.close_up();
+        if close_up.look_at(&row.id).is_err() {
+            return Err(Halt::failed(format!("{} is not marked as ours", row.name)));
+        }
+        let Some(detail) = close_up.of(&row.id).filter(|detail| detail.hardware().is_some()) else {
+            return Err(Halt::Done(Done::NotSeenYet));
+        };
+        Ok(Seen { row: Arc::clone(row), detail })
+    }
+
+    /// Whether somebody works at the VM.
+    pub(crate) fn is_busy(&self, key: &Key, vm: &VmId) -> bool {
+        self.steps.running(key).is_some() || self.fleet.machines().is_held(vm)
+    }
+
+    pub(crate) fn forget(&self, key: &Key) {
+        self.steps.forget(key);
+    }
+
+    /// What a VM takes of this door's account.
+    pub(crate) fn holding(vm: &Vm) -> Holding {
+        let own = vm.claim.as_ref().is_some_and(|claim| claim.door == DOOR);
+        Holding {
+            own,
+            request: vm.request().filter(|_| own).cloned(),
+            amounts: if own {
+                Amounts { cpus: vm.cpus.into(), memory_mb: vm.memory_mb, ..Amounts::default() }
+            } else {
+                Amounts::default()
+            },
+            ends: None,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Work that was started and left: which object waits for what, and how it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use roost_controller::{Key, Trigger};
+use roost_fleet::MachineError;
+use roost_supervise::{Backoff, Chain};
+use tokio::time::Instant;
+
+use crate::flow::power_state::Asked;
+use crate::flow::{Done, Flow, Halt};
+
+/// A handle; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Steps {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    trigger: OnceLock<Trigger>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: BTreeMap<Key, Running>,
+    ended: BTreeMap<Key, Ended>,
+    asked: BTreeMap<Key, Asked>,
+    reverted: BTreeSet<Key>,
+    customized: BTreeSet<Key>,
+    failed: BTreeMap<(Key, Done), Failed>,
+}
+
+/// A step that failed, and may not be begun again before its time. The queue's own back-off does not count it: starting a step is a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Failed {
+    times: u32,
+    not_before: Timestamp,
+}
+
+/// Some failures pass at once; a server that is full is not asked every second for ever.
+const AGAIN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(2));
+
+/// A step that goes on by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) step: Done,
+    pub(crate) since: Timestamp,
+}
+
+/// A step that has ended, until a pass has taken it up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) step: Done,
+    pub(crate) since: Timestamp,
+    pub(crate) error: Option<String>,
+}
+
+impl Steps {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever is called when a step has ended.
+    pub(crate) fn call(&self, trigger: Trigger) {
+        let _ = self.shared.trigger.set(trigger);
+    }
+
+    pub(crate) fn running(&self, key: &Key) -> Option<Running> {
+        self.state().running.get(key).copied()
+    }
+
+    /// A step that has failed before has its pause.
+    pub(crate) fn may_begin(&self, key: &Key, step: Done, now: Timestamp) -> Flow {
+        let not_before = self.state().failed.get(&(key.clone(), step)).map(|of| of.not_before);
+        match not_before.filter(|at| *at > now) {
+            Some(at) => Err(Halt::RequeueAt(at)),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a step begins, and returns what is to be told of its end.
+    pub(crate) fn begin<T>(
+        &self,
+        key: &Key,
+        step: Done,
+        now: Timestamp,
+    ) -> impl FnOnce(Result<T, MachineError>) + Send + use<T> {
+        self.state().running.insert(key.clone(), Running { step, since: now });
+        let (steps, key, begun) = (self.clone(), key.clone(), Instant::now());
+        move |ended| {
+            let error = ended.err().map(|error| Chain(&error).to_string());
+            steps.end(&key, error, now + begun.elapsed());
+        }
+    }
+
+    /// A step that could not be started.
+    pub(crate) fn never_began(&self, key: &Key) {
+        self.state().running.remove(key);
+    }
+
+    pub(crate) fn end(&self, key: &Key, error: Option<String>, now: Timestamp) {
+        {
+            let mut state = self.state();
+            let Some(running) = state.running.remove(key) else { return };
+            let of = (key.clone(), running.step);
+            if error.is_none() {
+                state.failed.remove(&of);
+            } else {
+                let times = state.failed.get(&of).map_or(0, |of| of.times) + 1;
+                let not_before = now + AGAIN.pause(times);
+                state.failed.insert(of, Failed { times, not_before });
+            }
+            if running.step == Done::RevertStarted && error.is_none() {
+                state.reverted.insert(key.clone());
+            }
+            if running.step == Done::Customized && error.is_none() {
+                state.customized.insert(key.clone());
+            }
+            let ended = Ended { step: running.step, since: running.since, error };
+            state.ended.insert(key.clone(), ended);
+        }
+        self.signal(key);
+    }
+
+    pub(crate) fn signal(&self, key: &Key) {
+        if let Some(trigger) = self.shared.trigger.get() {
+            trigger.signal(key.clone());
+        }
+    }
+
+    pub(crate) fn take_ended(&self, key: &Key) -> Option<Ended> {
+        self.state().ended.remove(key)
+    }
+
+    /// Whether a revert has ended that nobody has taken up yet. After a crash it is done once more, which changes nothing.
+    pub(crate) fn take_reverted(&self, key: &Key) -> bool {
+        self.state().reverted.remove(key)
+    }
+
+    /// Whether a customization has ended that nobody has taken up yet.
+    pub(crate) fn take_customized(&self, key: &Key) -> bool {
+        self.state().customized.remove(key)
+    }
+
+    /// What the guest was asked to do by itself.
+    pub(crate) fn asked(&self, key: &Key) -> Option<Asked> {
+        self.state().asked.get(key).copied()
+    }
+
+    pub(crate) fn note_asked(&self, key: &Key, asked: Option<Asked>) {
+        match asked {
+            Some(asked) => self.state().asked.insert(key.clone(), asked),
+            None => self.state().asked.remove(key),
+        };
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&self, key: &Key) {
+        let mut state = self.state();
+        state.ended.remove(key);
+        state.asked.remove(key);
+        state.reverted.remove(key);
+        state.customized.remove(key);
+        state.failed.retain(|(of, _), _| of != key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_runs_until_it_is_told_to_have_ended_and_is_taken_up_once() {
+        let (steps, key, now) = (Steps::default(), Key::new("a", "b"), Timestamp::UNIX_EPOCH);
+        let told = steps.begin::<()>(&key, Done::Reconfigured, now);
+        assert_eq!(steps.running(&key).unwrap().step, Done::Reconfigured);
+        assert_eq!(steps.take_ended(&key), None);
+        told(Ok(()));
+        assert_eq!(steps.running(&key), None);
+        let ended = Ended { step: Done::Reconfigured, since: now, error: None };
+        assert_eq!(steps.take_ended(&key), Some(ended));
+        assert_eq!(steps.take_ended(&key), None);
+    }
+
+    #[test]
+    fn a_step_that_keeps_failing_is_begun_less_and_less_often_and_others_are_not() {
+        let (steps, key) = (Steps::default(), Key::new("a", "b"));
+        let at = |seconds: i64| Timestamp::from_second(seconds).unwrap();
+        let fail = |now: i64, error: Option<&str>| {
+            steps
+                .state()
+                .running
+                .insert(key.clone(), Running { step: Done::CreateStarted, since: at(now) });
+            steps.end(&key, error.map(str::to_owned), at(now));
+        };
+        let may = |step: Done, now: i64| steps.may_begin(&key, step, at(now)).is_ok();
+        assert!(may(Done::CreateStarted, 0));
+        for (now, pause) in [(0, 1), (10, 2), (20, 4)] {
+            fail(now, Some("full"));
+            assert!(!may(Done::CreateStarted, now + pause - 1), "{pause}");
+            assert!(may(Done::CreateStarted, now + pause), "{pause}");
+        }
+        assert!(may(Done::Reconfigured, 20), "another step is another matter");
+        fail(30, None);
+        assert!(may(Done::CreateStarted, 30), "what went well has no pause");
+    }
+}

@@ -1,0 +1,21 @@
+//! The manager: watches, controllers, signals, probes, metrics.
+
+mod discovery;
+mod door;
+mod environment;
+mod groups;
+mod metrics;
+mod owner;
+mod policies;
+mod probes;
+mod reconciler;
+mod replica_sets;
+mod services;
+mod signals;
+mod snapshots;
+
+pub use self::discovery::ImageSources;
+pub use self::door::{VmOperator, VmOperatorSettings};
+pub use self::environment::{CREDENTIALS_SECRET, PROVIDER_CONFIG_MAP, ProviderConfig, RateLimit};
+pub(crate) use self::metrics::VmMetrics;
+pub(crate) use self::probes::Probes;

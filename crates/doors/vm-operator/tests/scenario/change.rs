@@ -1,0 +1,259 @@
+//! Changes of a VM that is there.
+
+use roost_vcenter_sim::{Action, GuestBehaviour, HostConnection, Power, Rule};
+use roost_vm_operator::FastDeployMode;
+use roost_vm_operator::api::condition::ConditionType;
+use roost_vm_operator::api::names::{annotation, extra_config};
+use roost_vm_operator::api::vm::{PowerState, PromoteDisksMode};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::lab::{Lab, condition, minutes, secs, vm};
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_is_powered_off_by_its_guest_and_on_again() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    lab.until("off", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOff)).await;
+    let counters = lab.site.vcenter.counters();
+    assert_eq!((counters.calls_of("ShutdownGuest"), counters.calls_of("PowerOffVM_Task")), (1, 0));
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOn" } })).await;
+    lab.until_on("web-0").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_does_not_shut_down_is_forced_after_its_time_and_no_worker_waits_for_it() {
+    let mut lab = Lab::idle().await;
+    lab.settings.workers = 1;
+    lab.start();
+    lab.apply(&vm("deaf")).await;
+    lab.until_on("deaf").await;
+    let deaf = GuestBehaviour { obeys: false, ..GuestBehaviour::default() };
+    lab.site.vcenter.set_guest_behaviour("deaf", deaf).unwrap();
+    lab.patch("deaf", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    sleep(secs(20)).await;
+    // The only worker is free for others.
+    lab.apply(&vm("web-0")).await;
+    sleep(minutes(3)).await;
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::On);
+    assert_eq!(lab.machine("deaf").unwrap().power, Power::On);
+    sleep(minutes(3)).await;
+    assert_eq!(lab.machine("deaf").unwrap().power, Power::Off);
+    assert_eq!(lab.site.vcenter.counters().calls_of("PowerOffVM_Task"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_without_tools_is_powered_off_at_once() {
+    let lab = Lab::new().await;
+    let mut mute = vm("web-0");
+    mute.spec.power_state = Some(PowerState::PoweredOff);
+    lab.apply(&mute).await;
+    lab.until("made", "web-0", roost_vm_operator::api::VirtualMachine::is_created).await;
+    let behaviour = GuestBehaviour { starts_tools: false, ..GuestBehaviour::default() };
+    lab.site.vcenter.set_guest_behaviour("web-0", behaviour).unwrap();
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOn" } })).await;
+    lab.until("on", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOn)).await;
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    sleep(secs(30)).await;
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::Off);
+    assert_eq!(lab.site.vcenter.counters().calls_of("ShutdownGuest"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_fails_does_not_keep_a_vm_from_going_off() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    sleep(minutes(5)).await;
+    let refused = Action::fail_task("GenericVmConfigFault", "no");
+    lab.site.vcenter.faults().add(Rule::new("ReconfigVM_Task", refused));
+    let wish = json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard",
+        "advanced": { "changeBlockTracking": true } } });
+    lab.patch("web-0", wish).await;
+    lab.until("off", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOff)).await;
+    sleep(minutes(1)).await;
+    assert!(lab.events().await.iter().any(|(reason, _)| reason == "UpdateFailure"));
+    lab.site.vcenter.faults().clear();
+    lab.until("tracked", "web-0", |vm| {
+        vm.status.as_ref().and_then(|of| of.change_block_tracking) == Some(true)
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_holds_back_the_power_on() {
+    let lab = Lab::new().await;
+    let mut held = vm("web-0");
+    let check = format!("{}net", annotation::POWER_ON_CHECK_PREFIX);
+    held.metadata.annotations = Some([(check.clone(), String::new())].into());
+    lab.apply(&held).await;
+    lab.until("made", "web-0", roost_vm_operator::api::VirtualMachine::is_created).await;
+    sleep(minutes(5)).await;
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::Off);
+    lab.annotate("web-0", &check, None).await;
+    lab.until_on("web-0").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_wish_for_a_restart_is_fulfilled_once() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    for round in 1..=2 {
+        let wanted = lab.fleet.now().to_string();
+        lab.patch("web-0", json!({ "spec": { "nextRestartTime": wanted, "restartMode": "Hard" } }))
+            .await;
+        sleep(minutes(3)).await;
+        assert_eq!(lab.site.vcenter.counters().calls_of("ResetVM_Task"), round);
+        let machine = lab.machine("web-0").unwrap();
+        let last =
+            machine.extra_config.iter().find(|(key, _)| key == extra_config::LAST_RESTART_TIME);
+        let wanted: jiff::Timestamp = wanted.parse().unwrap();
+        assert_eq!(last.unwrap().1, wanted.as_nanosecond().to_string());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_class_resizes_a_vm_when_it_is_off() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    lab.patch("web-0", json!({ "spec": { "className": "large" } })).await;
+    let kind = ConditionType::ClassConfigurationSynced;
+    let waits = |vm: &roost_vm_operator::api::VirtualMachine| {
+        condition(vm, kind) == Some(("False", "ClassNameChanged"))
+    };
+    lab.until("waiting to be resized", "web-0", waits).await;
+    assert_eq!(lab.machine("web-0").unwrap().cpus, 2);
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    let done =
+        |vm: &roost_vm_operator::api::VirtualMachine| condition(vm, kind) == Some(("True", "True"));
+    let resized = lab.until("resized", "web-0", done).await;
+    let machine = lab.machine("web-0").unwrap();
+    assert_eq!((machine.cpus, machine.memory_mb), (4, 8192));
+    assert_eq!(resized.status.unwrap().class.unwrap().name, "large");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_lost_ends_the_work_without_a_storm_and_its_return_resumes_it() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    let host = lab.machine("web-0").unwrap().host;
+    lab.site.vcenter.set_host_connection(&host, HostConnection::NotResponding).unwrap();
+    let lost = |vm: &roost_vm_operator::api::VirtualMachine| {
+        condition(vm, ConditionType::Connected).is_some_and(|(status, _)| status == "False")
+    };
+    lab.until("lost", "web-0", lost).await;
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    let before = lab.calls();
+    sleep(minutes(5)).await;
+    assert!(lab.calls() - before < 5, "{}", lab.calls() - before);
+    lab.site.vcenter.set_host_connection(&host, HostConnection::Connected).unwrap();
+    lab.until("off", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOff)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshots_are_taken_in_order_and_going_back_restores_the_object() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    for name in ["one", "two", "three"] {
+        lab.snapshot(name, "web-0").await;
+        sleep(secs(1)).await;
+    }
+    for name in ["one", "two", "three"] {
+        lab.until_snapshot(name).await;
+    }
+    assert_eq!(lab.machine("web-0").unwrap().snapshots, ["one", "two", "three"]);
+    lab.patch(
+        "web-0",
+        json!({ "metadata": { "labels": { "since": "then" } }, "spec": { "className": "large" } }),
+    )
+    .await;
+    sleep(minutes(2)).await;
+    lab.patch("web-0", json!({ "spec": { "currentSnapshotName": "one" } })).await;
+    let back = |vm: &roost_vm_operator::api::VirtualMachine| {
+        vm.spec.current_snapshot_name.is_empty() && vm.spec.class_name == "small"
+    };
+    let back = lab.until("back", "web-0", back).await;
+    assert_eq!(back.metadata.labels.unwrap()["since"], "then", "what was added since stays");
+    assert_eq!(lab.site.vcenter.counters().calls_of("RevertToSnapshot_Task"), 1);
+    let status = lab
+        .until("settled", "web-0", |vm| {
+            let status = vm.status.as_ref().unwrap();
+            status.current_snapshot.as_ref().is_some_and(|current| current.name == "one")
+        })
+        .await
+        .status
+        .unwrap();
+    assert_eq!(status.root_snapshots.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_of_a_group_come_on_in_their_order_and_each_at_its_time() {
+    let lab = Lab::new().await;
+    for name in ["db-0", "web-0"] {
+        let mut member = vm(name);
+        member.spec.group_name = "shop".into();
+        member.spec.power_state = Some(PowerState::PoweredOff);
+        lab.apply(&member).await;
+        lab.until("made", name, roost_vm_operator::api::VirtualMachine::is_created).await;
+    }
+    let group = json!({ "apiVersion": "vmoperator.vmware.com/v1alpha6", "kind": "VirtualMachineGroup",
+        "metadata": { "name": "shop", "namespace": "team-a" },
+        "spec": { "powerState": "PoweredOn", "bootOrder": [
+            { "members": [{ "kind": "VirtualMachine", "name": "db-0" }] },
+            { "members": [{ "kind": "VirtualMachine", "name": "web-0" }], "powerOnDelay": "30s" },
+        ] } });
+    let group: roost_vm_operator::api::VirtualMachineGroup = serde_json::from_value(group).unwrap();
+    lab.api().create(&kube::api::PostParams::default(), &group).await.unwrap();
+    sleep(secs(25)).await;
+    assert_eq!(lab.machine("db-0").unwrap().power, Power::On);
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::Off, "its time has not come");
+    let waits = lab.get("web-0").await;
+    assert!(waits.metadata.annotations.unwrap().contains_key(annotation::APPLY_POWER_STATE_TIME));
+    sleep(secs(30)).await;
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::On);
+    let linked = lab
+        .until("linked", "web-0", |vm| {
+            condition(vm, ConditionType::GroupLinked) == Some(("True", "True"))
+        })
+        .await;
+    assert!(!linked.metadata.annotations.unwrap().contains_key(annotation::APPLY_POWER_STATE_TIME));
+
+    // A member that a person powers off stays off: the group has said its word.
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff" } })).await;
+    sleep(minutes(10)).await;
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::Off);
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_of_a_linked_clone_are_promoted_where_fast_deploy_is_on() {
+    let mut lab = Lab::idle().await;
+    lab.settings.provider.features.fast_deploy = Some(FastDeployMode::Linked);
+    lab.start();
+    let mut offline = vm("off-0");
+    offline.spec.promote_disks_mode = Some(PromoteDisksMode::Offline);
+    for wanted in [&vm("web-0"), &offline] {
+        lab.apply(wanted).await;
+        lab.until_on(&wanted.metadata.name.clone().unwrap()).await;
+    }
+    let kind = ConditionType::DiskPromotionSynced;
+    let synced =
+        |vm: &roost_vm_operator::api::VirtualMachine| condition(vm, kind) == Some(("True", "True"));
+    // The one while it runs, the other before its first boot.
+    for name in ["web-0", "off-0"] {
+        lab.until("promoted", name, synced).await;
+    }
+    let has_parent = |name: &str| {
+        let machine = lab.machine(name).unwrap();
+        let mut disks =
+            machine.devices.into_iter().filter(roost_vim::wire::types::VirtualDevice::is_disk);
+        disks.any(|disk| disk.backing.is_some_and(|backing| backing.parent.is_some()))
+    };
+    assert!(!has_parent("web-0") && !has_parent("off-0"));
+    assert_eq!(lab.site.vcenter.counters().calls_of("PromoteDisks_Task"), 2);
+}

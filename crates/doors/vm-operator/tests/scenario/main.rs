@@ -1,0 +1,13 @@
+//! The door at work on an embedded Kubernetes and an embedded vCenter, on paused time.
+
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
+mod access;
+mod around;
+mod campaign;
+mod change;
+mod create;
+mod delete;
+mod front_door;
+mod lab;
+mod rest;

@@ -1,0 +1,275 @@
+//! The simulated `cocoon` as pods see it, through everything that is real.
+
+use std::process::Stdio;
+
+use roost_oracle::ClusterOptions;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::lab::{Lab, PATIENCE, until};
+
+/// How `kubectl` reaches the API server. Our node takes WebSockets as they are; the old way stays SPDY to the end.
+const WAYS: [&[(&str, &str)]; 2] = [
+    &[],
+    &[("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false"), ("KUBECTL_PORT_FORWARD_WEBSOCKETS", "false")],
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_works_through_a_real_api_server() {
+    let options = ClusterOptions { controller_manager: true, ..ClusterOptions::default() };
+    let Some(lab) = Lab::start(options).await else { return };
+    lab.run_pod("a").await;
+    logs(&lab).await;
+    for way in WAYS {
+        exec(&lab, way).await;
+        terminal(&lab, way).await;
+        attach(&lab, way).await;
+        port_forward(&lab, way).await;
+    }
+    copy(&lab).await;
+    disconnect(&lab).await;
+    // A node that does not say so gets SPDY from the API server, which translates. The next status of the node says so again.
+    let unsay = r#"{"status":{"declaredFeatures":null}}"#;
+    let patch = ["patch", "node", "vnode", "--subresource=status", "--type=merge", "-p", unsay];
+    assert_eq!(lab.run(&patch, "").await.code, 0);
+    exec(&lab, WAYS[0]).await;
+    port_forward(&lab, WAYS[0]).await;
+    strangers(&lab).await;
+}
+
+async fn logs(lab: &Lab) {
+    let said = lab.run(&["logs", "a"], "").await;
+    assert_eq!((said.code, said.stdout.as_str()), (0, "vk-default-a booted\n"), "{said:?}");
+    let log = lab.vm_folder().join("console.log");
+    let mut text = std::fs::read_to_string(&log).unwrap();
+    text.push_str("2020-01-01T00:00:00Z old\n2090-01-01T00:00:00Z new\n");
+    std::fs::write(&log, text).unwrap();
+    let said = lab.run(&["logs", "a", "--tail=2"], "").await;
+    assert_eq!(said.stdout, "2020-01-01T00:00:00Z old\n2090-01-01T00:00:00Z new\n");
+    let said = lab.run(&["logs", "a", "--tail=2", "--since=1h"], "").await;
+    assert_eq!(said.stdout, "2090-01-01T00:00:00Z new\n");
+    let said = lab.run(&["logs", "a", "--tail=1", "--timestamps"], "").await;
+    assert_eq!(said.stdout, "2090-01-01T00:00:00.000000000Z 2090-01-01T00:00:00Z new\n");
+    let said = lab.run(&["logs", "a", "--limit-bytes=10"], "").await;
+    assert_eq!(said.stdout, "vk-default");
+    let said = lab.run(&["logs", "a", "--previous"], "").await;
+    assert!(said.code == 1 && said.stderr.contains("previous terminated"), "{said:?}");
+
+    let mut follow = lab.spawn_with(&[], &["logs", "a", "--follow", "--tail=1"]);
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let next = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+    assert_eq!(next.as_deref(), Some("2090-01-01T00:00:00Z new"));
+    let mut file = std::fs::OpenOptions::new().append(true).open(&log).unwrap();
+    std::io::Write::write_all(&mut file, b"just now\n").unwrap();
+    let next = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+    assert_eq!(next.as_deref(), Some("just now"));
+    follow.kill().await.unwrap();
+    until("the command that followed the log ends", || !lab.is_running("logs")).await;
+}
+
+async fn exec(lab: &Lab, way: &[(&str, &str)]) {
+    let said =
+        lab.run_with(way, &["exec", "a", "--", "sh", "-c", "echo out; echo err >&2"], "").await;
+    assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (0, "out\n", "err\n"));
+    let said = lab.run_with(way, &["exec", "a", "--", "sh", "-c", "exit 7"], "").await;
+    assert_eq!(said.code, 7, "{said:?}");
+    assert!(said.stderr.contains("exit code 7"), "{said:?}");
+    let said = lab.run_with(way, &["exec", "-i", "a", "--", "cat"], "from here\n").await;
+    assert_eq!((said.code, said.stdout.as_str()), (0, "from here\n"), "{said:?}");
+    // Larger than every buffer on the way.
+    let large = "0123456789abcde\n".repeat(64 * 1024);
+    let said = lab.run_with(way, &["exec", "-i", "a", "--", "cat"], &large).await;
+    assert_eq!((said.code, said.stdout.len()), (0, large.len()));
+    assert!(said.stdout == large, "nothing is lost or mixed up");
+    let said = lab.run_with(way, &["exec", "a", "-c", "other", "--", "true"], "").await;
+    assert!(said.code == 1 && said.stderr.contains("container"), "{said:?}");
+}
+
+/// `script` gives `kubectl` a terminal here, as a person's shell would.
+async fn terminal(lab: &Lab, way: &[(&str, &str)]) {
+    let program = lab.kubectl().command(&[]).get_program().to_string_lossy().into_owned();
+    let line = format!(
+        "stty rows 33 cols 101; {program} exec -it a -- sh -c 'tty; stty size; read x; echo got $x; exit 5'"
+    );
+    let plain = lab.kubectl().command(&[]);
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).env_clear().envs(way.iter().copied());
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.env("PATH", "/usr/bin:/bin").env("SHELL", "/bin/sh").kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let mut seen = String::new();
+    let mut buffer = [0; 1024];
+    while !seen.contains("33 101") {
+        let count = timeout(PATIENCE, screen.read(&mut buffer)).await;
+        let count = count.unwrap_or_else(|_| panic!("no size: {seen:?}")).unwrap();
+        assert_ne!(count, 0, "it ended: {seen:?}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    assert!(seen.contains("/dev/pts/"), "{seen:?}");
+    keys.write_all(b"typed\r").await.unwrap();
+    let mut rest = String::new();
+    timeout(PATIENCE, screen.read_to_string(&mut rest)).await.unwrap().unwrap();
+    assert!(rest.contains("got typed"), "{seen:?} {rest:?}");
+    let status = timeout(PATIENCE, child.wait()).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(5), "{rest:?}");
+}
+
+async fn attach(lab: &Lab, way: &[(&str, &str)]) {
+    let mut child = lab.spawn_with(way, &["attach", "-i", "a"]);
+    let mut keys = child.stdin.take().unwrap();
+    keys.write_all(b"hello\n").await.unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let (mut seen, mut buffer) = (String::new(), [0; 256]);
+    while !seen.contains("console heard hello") {
+        let count = timeout(PATIENCE, screen.read(&mut buffer)).await;
+        let count = count.unwrap_or_else(|_| panic!("{seen:?}")).unwrap();
+        assert_ne!(count, 0, "it ended: {seen:?}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    child.kill().await.unwrap();
+}
+
+async fn port_forward(lab: &Lab, way: &[(&str, &str)]) {
+    // The VM's address is of the loopback network, so that what listens there is in the VM.
+    let vm: serde_json::Value =
+        serde_json::from_str(&lab.kubectl().stdout(&["get", "pod", "a", "-o", "json"])).unwrap();
+    let address = vm["status"]["podIP"].as_str().unwrap().to_owned();
+    let server = TcpListener::bind((address.as_str(), 0)).await.unwrap();
+    let port = server.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        while let Ok((mut connection, _)) = server.accept().await {
+            tokio::spawn(async move {
+                let mut heard = Vec::new();
+                connection.read_to_end(&mut heard).await.unwrap();
+                heard.reverse();
+                connection.write_all(&heard).await.unwrap();
+            });
+        }
+    });
+    let ports = [format!(":{port}"), ":1".to_owned()];
+    let mut child = lab.spawn_with(way, &["port-forward", "a", &ports[0], &ports[1]]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut local = Vec::new();
+    while local.len() < 2 {
+        let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap().unwrap();
+        // "Forwarding from 127.0.0.1:41234 -> 80"
+        if let Some(at) = line.strip_prefix("Forwarding from 127.0.0.1:") {
+            local.push(at.split(' ').next().unwrap().parse::<u16>().unwrap());
+        }
+    }
+    // Several at once, each whole.
+    let good = local[0];
+    let talks = (0..8_u8).map(|number| async move {
+        let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", good)).await.unwrap();
+        let sent: Vec<u8> =
+            (0..200_000_u32).map(|n| number.wrapping_add(n.to_le_bytes()[0])).collect();
+        connection.write_all(&sent).await.unwrap();
+        connection.shutdown().await.unwrap();
+        let mut heard = Vec::new();
+        timeout(PATIENCE, connection.read_to_end(&mut heard)).await.unwrap().unwrap();
+        heard.reverse();
+        assert!(heard == sent, "connection {number}: {} of {}", heard.len(), sent.len());
+    });
+    futures_util::future::join_all(talks).await;
+    // Nobody listens there, and kubectl says so.
+    let mut refused = tokio::net::TcpStream::connect(("127.0.0.1", local[1])).await.unwrap();
+    refused.write_all(b"x").await.unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = timeout(PATIENCE, errors.next_line()).await.unwrap().unwrap().unwrap();
+    assert!(line.contains("error forwarding port 1 to pod a"), "{line}");
+    child.kill().await.unwrap();
+    serving.abort();
+}
+
+async fn copy(lab: &Lab) {
+    let content = "a line of a file\n".repeat(20_000);
+    let here = lab.kubectl().file("sent.txt", &content);
+    let said = lab.run(&["cp", &here, "a:received.txt"], "").await;
+    assert_eq!(said.code, 0, "{said:?}");
+    let there = lab.vm_folder().join("root/received.txt");
+    assert!(std::fs::read_to_string(there).unwrap() == content);
+    let back = lab.kubectl().file("back.txt", "");
+    let said = lab.run(&["cp", "a:received.txt", &back], "").await;
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(std::fs::read_to_string(back).unwrap() == content);
+}
+
+async fn disconnect(lab: &Lab) {
+    for way in WAYS {
+        let mut child = lab.spawn_with(way, &["exec", "a", "--", "sleep", "86123"]);
+        until("the program runs", || lab.is_running("86123")).await;
+        child.kill().await.unwrap();
+        until("a program ends with its client", || !lab.is_running("86123")).await;
+    }
+}
+
+async fn strangers(lab: &Lab) {
+    let kubectl = lab.kubectl();
+    kubectl.stdout(&["create", "serviceaccount", "guest"]);
+    kubectl.stdout(&["create", "serviceaccount", "reader"]);
+    kubectl.stdout(&[
+        "create",
+        "clusterrole",
+        "stats",
+        "--verb=get",
+        "--resource=nodes/metrics,nodes/proxy,nodes/stats",
+    ]);
+    kubectl.stdout(&[
+        "create",
+        "clusterrolebinding",
+        "stats",
+        "--clusterrole=stats",
+        "--serviceaccount=default:reader",
+    ]);
+    let token = |name: &str| kubectl.stdout(&["create", "token", name]).trim().to_owned();
+    let (guest, reader) = (token("guest"), token("reader"));
+    let authority = std::fs::read(lab.cluster.certificates().join("ca.crt")).unwrap();
+    let http = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([reqwest::Certificate::from_pem(&authority).unwrap()])
+        .build()
+        .unwrap();
+    let get = async |path: &str, token: Option<&str>| {
+        let request = http.get(format!("https://127.0.0.1:{}{path}", lab.port));
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for path in ["/pods", "/metrics", "/healthz", "/containerLogs/default/a/agent", "/nonsense"] {
+        assert_eq!(get(path, None).await.0, 401, "{path}");
+        assert_eq!(get(path, Some("nonsense")).await.0, 401, "{path}");
+        assert_eq!(get(path, Some(&guest)).await.0, 403, "{path}");
+    }
+    assert_eq!(get("/healthz", Some(&reader)).await, (200, "ok".to_owned()));
+    let (status, pods) = get("/pods", Some(&reader)).await;
+    assert!(status == 200 && pods.contains("vk-default-a"), "{pods}");
+    assert_eq!(get("/runningpods/", Some(&reader)).await.0, 200);
+    let (status, metrics) = get("/metrics", Some(&reader)).await;
+    assert!(status == 200 && metrics.contains("vm_table_size 1"), "{metrics}");
+    assert!(metrics.contains("vk_cocoon_vm_cpu_seconds_total{vm=\"vk-default-a\""), "{metrics}");
+    let (status, text) = get("/stats/summary", Some(&reader)).await;
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, summary["node"]["nodeName"].as_str()), (200, Some("vnode")), "{text}");
+    assert_eq!(summary["pods"][0]["podRef"]["name"], "a");
+    assert!(summary["pods"][0]["memory"]["workingSetBytes"].as_u64().unwrap() > 0, "{text}");
+    let (status, text) = get("/metrics/resource", Some(&reader)).await;
+    let line =
+        r#"container_memory_working_set_bytes{namespace="default",pod="a",container="agent"}"#;
+    assert!(status == 200 && text.contains(line), "{text}");
+    assert_eq!(get("/nonsense", Some(&reader)).await.0, 404);
+    assert_eq!(get("/containerLogs/default/b/agent", Some(&reader)).await.0, 404);
+    let exec = http
+        .post(format!("https://127.0.0.1:{}/exec/default/a/agent?command=id&output=1", lab.port));
+    let answer = exec.bearer_auth(&reader).header("upgrade", "SPDY/3.1").send().await.unwrap();
+    assert_eq!(answer.status().as_u16(), 403, "reading is not creating");
+}

@@ -1,0 +1,217 @@
+//! `roost vm-operator` as somebody meets it who follows docs/vm-operator.md: on a real API server, with `kubectl` and `roost sim vcenter`.
+#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
+
+mod wire;
+
+use std::process::Command;
+use std::time::Duration;
+
+use roost_oracle::{Cluster, ClusterOptions, Kubectl};
+use roost_vm_operator::access;
+use roost_vm_operator::webhook::configurations;
+use serde_json::json;
+use wire::{Process, Site, roost};
+
+/// The manifests of the page, in their order.
+fn documented(number: usize) -> String {
+    let page = include_str!("../../docs/vm-operator.md");
+    page.split("```yaml\n").nth(number).unwrap().split("```").next().unwrap().to_owned()
+}
+
+fn operator(kubeconfig: &str) -> Command {
+    let mut command =
+        roost(&["vm-operator", "--health-probe-bind-address=0", "--metrics-bind-address=0"]);
+    command.env("KUBECONFIG", kubeconfig).env("POD_NAMESPACE", "vmop-system");
+    command
+}
+
+fn field(kubectl: &Kubectl, path: &str) -> String {
+    kubectl.stdout(&["get", "vm", "web-0", "-n", "team-a", "-o", &format!("jsonpath={{{path}}}")])
+}
+
+fn wait_for(kubectl: &Kubectl, path: &str, value: &str) {
+    let wanted = format!("--for=jsonpath={{{path}}}={value}");
+    kubectl.stdout(&["wait", "vm/web-0", "-n", "team-a", &wanted, "--timeout=120s"]);
+}
+
+fn change(kubectl: &Kubectl, patch: &str) {
+    kubectl.stdout(&["patch", "vm", "web-0", "-n", "team-a", "--type=merge", "-p", patch]);
+}
+
+#[test]
+fn the_page_leads_from_an_empty_cluster_to_a_vm_that_survives_its_controller() {
+    let Some(cluster) = Cluster::start(&ClusterOptions::default()) else { return };
+    let kubectl = cluster.kubectl();
+    let kubeconfig = cluster.kubeconfig().to_str().unwrap().to_owned();
+    let site = Site::new("vm-operator");
+    let sim = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    let sim = Process::start(sim, &site.file("sim-log"), "Ctrl-C");
+    let vcenter = sim.word("http://127").strip_suffix("/sdk").unwrap().to_owned();
+
+    let definitions = roost(&["crds", "vm-operator"]).output().unwrap();
+    let definitions = kubectl.file("crds.yaml", str::from_utf8(&definitions.stdout).unwrap());
+    kubectl.stdout(&["apply", "--server-side", "-f", &definitions]);
+    let provider = documented(1).replace("http://127.0.0.1:8989", &vcenter);
+    kubectl.stdout(&["apply", "-f", &kubectl.file("provider.yaml", &provider)]);
+    let words = "become VMs";
+    let first = Process::start(operator(&kubeconfig), &site.file("log"), words);
+    kubectl.stdout(&["apply", "-f", &kubectl.file("vm.yaml", &documented(2))]);
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+    let unique_id = field(kubectl, ".status.uniqueID");
+
+    // It dies, and somebody changes their mind meanwhile.
+    first.kill();
+    change(kubectl, r#"{"spec": {"powerState": "PoweredOff", "powerOffMode": "Hard"}}"#);
+    let second = Process::start(operator(&kubeconfig), &site.file("log-2"), words);
+    wait_for(kubectl, ".status.powerState", "PoweredOff");
+    assert_eq!(field(kubectl, ".status.uniqueID"), unique_id, "the same VM");
+    change(kubectl, r#"{"spec": {"powerState": "PoweredOn"}}"#);
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+    kubectl.stdout(&["delete", "vm", "web-0", "-n", "team-a", "--timeout=120s"]);
+    let (code, _) = second.interrupt();
+    assert_eq!(code, Some(0));
+    let (_, said) = sim.interrupt();
+    assert!(said.contains("CreateVM_Task") || said.contains("CloneVM_Task"), "{said}");
+    assert!(said.contains("Destroy_Task"), "nothing is left: {said}");
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The configurations that are shipped, with an address in place of the Service: here is no cluster network.
+fn configurations_at(port: u16) -> String {
+    let mut all = configurations(access::NAME, access::NAMESPACE, access::WEBHOOK);
+    for hook in all.iter_mut().flat_map(|of| of["webhooks"].as_array_mut().unwrap()) {
+        let path = hook["clientConfig"]["service"]["path"].as_str().unwrap().to_owned();
+        hook["clientConfig"] = json!({"url": format!("https://127.0.0.1:{port}{path}")});
+    }
+    json!({"apiVersion": "v1", "kind": "List", "items": all}).to_string()
+}
+
+/// What one sees of the metrics with this token.
+#[tokio::main(flavor = "current_thread")]
+async fn metrics(port: u16, token: Option<&str>) -> (u16, String) {
+    let tls = roost_tls::TlsTrust::Insecure.client_config().unwrap();
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls).build().unwrap();
+    let mut request = client.get(format!("https://127.0.0.1:{port}/metrics"));
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+const PEOPLE: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: people}
+rules:
+- {apiGroups: [vmoperator.vmware.com], resources: ["*"], verbs: ["*"]}
+- {nonResourceURLs: [/metrics], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: people}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: people}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {kind: ServiceAccount, name: scraper, namespace: vmop-system}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: scraper, namespace: vmop-system}
+"#;
+
+#[test]
+fn a_replica_that_stands_by_answers_webhooks_and_takes_over() {
+    let Some(cluster) = Cluster::start(&ClusterOptions::default()) else { return };
+    let kubectl = cluster.kubectl();
+    let kubeconfig = cluster.kubeconfig().to_str().unwrap().to_owned();
+    let site = Site::new("vm-operator-webhooks");
+    let sim = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    let sim = Process::start(sim, &site.file("sim-log"), "Ctrl-C");
+    let vcenter = sim.word("http://127").strip_suffix("/sdk").unwrap().to_owned();
+    let definitions = include_str!("../../deploy/vm-operator/crds.yaml");
+    kubectl.stdout(&["apply", "--server-side", "-f", &kubectl.file("crds.yaml", definitions)]);
+    let provider = documented(1).replace("http://127.0.0.1:8989", &vcenter);
+    kubectl.stdout(&["apply", "-f", &kubectl.file("provider.yaml", &provider)]);
+    kubectl.stdout(&["apply", "-f", &kubectl.file("people.yaml", PEOPLE)]);
+    let documents = documented(2);
+    let (furniture, vm) = documents.rsplit_once("---\n").unwrap();
+    kubectl.stdout(&["apply", "-f", &kubectl.file("furniture.yaml", furniture)]);
+    let words = "become VMs";
+    let (port, metrics_port) = (free_port(), free_port());
+    let first = Process::start(operator(&kubeconfig), &site.file("log"), words);
+    let lease = ["wait", "lease/vmoperator-controller-manager-runtime", "-n", "vmop-system"];
+    let taken = ["--for=jsonpath={.spec.holderIdentity}", "--timeout=120s"];
+    kubectl.stdout(&[&lease[..], &taken[..]].concat());
+    let mut second = roost(&["vm-operator", "--health-probe-bind-address=0"]);
+    second.arg(format!("--metrics-bind-address=127.0.0.1:{metrics_port}"));
+    second.arg(format!("--webhook-service-container-port={port}"));
+    second.env("KUBECONFIG", &kubeconfig).env("POD_NAMESPACE", "vmop-system");
+    second.env("PRIVILEGED_USERS", "alice");
+    let second = Process::start(second, &site.file("log-2"), words);
+    let hooks = kubectl.file("webhooks.json", &configurations_at(port));
+    kubectl.stdout(&["apply", "-f", &hooks]);
+
+    // The image is named as it is shown, which only the webhook understands before the object is stored.
+    let vm = kubectl.file("vm.yaml", vm);
+    let create = ["create", "-f", &vm, "--as=jane"];
+    let mut tries = 0..900;
+    while !kubectl.run(&[&create[..], &["--dry-run=server"]].concat()).status.success() {
+        assert!(tries.next().is_some(), "the webhooks do not answer");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    kubectl.stdout(&create);
+    assert!(field(kubectl, ".spec.image.name").starts_with("vmi-"));
+    assert_eq!(field(kubectl, ".spec.instanceUUID").len(), 36);
+    let mark = "vmoperator.vmware.com.protected/reconcile-priority=500";
+    let annotate = ["annotate", "vm", "web-0", "-n", "team-a", mark];
+    let refused = kubectl.run(&[&annotate[..], &["--as=jane"]].concat());
+    let said = refused.stderr;
+    assert!(said.contains("reconcile-priority") && said.contains("not allowed"), "{said}");
+    kubectl.stdout(&[&annotate[..], &["--as=alice"]].concat());
+
+    let token = kubectl.stdout(&["create", "token", "scraper", "-n", "vmop-system"]);
+    assert_eq!(metrics(metrics_port, None).0, 401);
+    assert_eq!(metrics(metrics_port, Some("nobody")).0, 401);
+    let (status, text) = metrics(metrics_port, Some(token.trim()));
+    assert_eq!(status, 200, "{text}");
+    assert!(text.contains("workqueue_depth"), "{text}");
+
+    let (code, _) = first.interrupt();
+    assert_eq!(code, Some(0));
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+    kubectl.stdout(&["delete", "vm", "web-0", "-n", "team-a", "--timeout=120s"]);
+    let (code, _) = second.interrupt();
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let site = Site::new("vm-operator-missing");
+    let mut sim = roost(&["sim", "kube", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    sim.current_dir(site.folder());
+    let sim = Process::start(sim, &site.file("sim-log"), "Ctrl-C");
+    let kubeconfig = sim.line("export KUBECONFIG=").to_owned();
+    let refused = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = refused(&mut operator(&kubeconfig));
+    let place = "vmop-system/vsphere.provider.config.vmoperator.vmware.com";
+    assert!(said.contains(&format!("there is no ConfigMap {place}")), "{said}");
+    let said =
+        refused(operator(&kubeconfig).env("SYNC_PERIOD", "often").env("JSON_EXTRA_CONFIG", "x"));
+    assert!(said.contains("SYNC_PERIOD: often") && said.contains("JSON_EXTRA_CONFIG"), "{said}");
+    let Some(kubectl) = Kubectl::new(kubeconfig.as_ref()) else { return };
+    let provider =
+        documented(1).replace("password: pass", "password: geheim-7").replace("username", "user");
+    kubectl.stdout(&["apply", "-f", &kubectl.file("provider.yaml", &provider)]);
+    let said = refused(&mut operator(&kubeconfig));
+    assert!(said.contains("Secret vmop-system/wcp-vmop-sa-vc-auth lacks username"), "{said}");
+    assert!(!said.contains("geheim-7"), "{said}");
+}
