@@ -50,9 +50,9 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
     let steps = json!([
         {"until": "[3 decisions]"},
         {"type": "1"},
-        {"until": " running   "},
-        {"type": "/running\r"},
-        {"until": "/running"},
+        {"until": " working   "},
+        {"type": "/working\r"},
+        {"until": "/working"},
         {"type": "j"},
         {"until": "\n>"},
         {"picture": ""},
@@ -78,7 +78,7 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
     let session = drive(&python, LARGE, &steps, &["top"], &token).await;
     session.assert_well();
     let list = session.picture(0);
-    for part in ["roost top · roost-demo", "debian12", "capacity", "[1 jobs ", "running"] {
+    for part in ["roost top · roost-demo", "debian12", "capacity", "[1 jobs ", "working"] {
         assert!(list.contains(part), "{part} is missing in\n{list}");
     }
     let job = session.picture(1);

@@ -28,8 +28,9 @@ async fn text(base: &str, path: &str) -> String {
     }
 }
 
+/// The address that it prints, ready for a path.
 fn base(process: &Process) -> String {
-    process.word("http://").trim_end_matches("mon/status").to_owned()
+    format!("{}/", process.word("http://").trim_end_matches('/'))
 }
 
 /// Does a job, and is alive afterwards, wherever its log goes. What was lost is counted.
