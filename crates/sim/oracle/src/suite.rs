@@ -5,6 +5,7 @@
 //! in the module either; tiny ones of our own have their names.
 
 use crate::availability::{Missing, Oracle, require_tool};
+use crate::debian;
 use crate::go;
 use crate::process;
 use crate::scratch::Scratch;
@@ -35,22 +36,28 @@ pub struct GovcSuite {
     /// The folder of the tests, in a copy of ours: some of them write beside themselves.
     tests: PathBuf,
     programs: PathBuf,
+    bats: PathBuf,
     _home: Scratch,
 }
 
-/// With `vcsim` as the server that the tests start. `None` after a line that says so when it cannot be had: it needs Go, `bats`
-/// and `jq`.
+/// With `vcsim` as the server that the tests start. `None` after a line that says so when it cannot be had: it needs Go, `jq` and
+/// Debian's `bats`, which is unpacked and not installed.
 pub fn govc_suite(vcsim: &Path) -> Option<GovcSuite> {
-    static ORACLE: Oracle<PathBuf> = Oracle::new("govc suite");
+    static ORACLE: Oracle<(PathBuf, PathBuf)> = Oracle::new("govc suite");
     let govc = go::suite_govc()?;
-    let module = ORACLE.get(fetch)?;
-    Some(GovcSuite::prepare(&module, govc.path(), vcsim))
+    let (module, bats) = ORACLE.get(|| Ok((fetch()?, bats()?)))?;
+    Some(GovcSuite::prepare(&module, bats, govc.path(), vcsim))
+}
+
+/// It finds the rest of itself beside the folder that it is in.
+fn bats() -> Result<PathBuf, Missing> {
+    let program = "usr/bin/bats";
+    Ok(debian::unpacked("bats", program)?.join(program))
 }
 
 /// The folder of the module.
 fn fetch() -> Result<PathBuf, Missing> {
     require_tool("go", "version", Missing::Go)?;
-    require_tool("bats", "--version", Missing::Package { name: "bats" })?;
     require_tool("jq", "--version", Missing::Package { name: "jq" })?;
     let step = format!("downloading govmomi {GOVC_SUITE_VERSION}");
     let failed = |detail: String| Missing::Fetch { step: step.clone(), detail };
@@ -73,7 +80,7 @@ fn fetch() -> Result<PathBuf, Missing> {
 }
 
 impl GovcSuite {
-    fn prepare(module: &Path, govc: &Path, vcsim: &Path) -> Self {
+    fn prepare(module: &Path, bats: PathBuf, govc: &Path, vcsim: &Path) -> Self {
         let home = Scratch::new("suite");
         let (tests, programs) = (home.path().join("govc/test"), home.path().join("bin"));
         for folder in ["govc/test", "ovf/fixtures"] {
@@ -89,7 +96,7 @@ impl GovcSuite {
         make.args(["-c", IMAGES, "images"]).arg(&images);
         let made = process::run(&mut make, DOWNLOAD_LIMIT);
         assert!(made.as_ref().is_ok_and(process::Output::is_success), "images: {made:?}");
-        Self { tests, programs, _home: home }
+        Self { tests, programs, bats, _home: home }
     }
 
     /// Runs the named tests of a file. Returns the names of those that passed.
@@ -97,7 +104,7 @@ impl GovcSuite {
         let home = Scratch::new("suite");
         let (_host, url) = self.start_host(home.path());
         let usual = std::env::var("PATH").unwrap_or_default();
-        let mut command = Command::new("bats");
+        let mut command = Command::new(&self.bats);
         command
             .args(["--tap", "--filter", &pattern(names), file])
             .current_dir(&self.tests)
