@@ -162,6 +162,7 @@ impl KubeSim {
             world.authorize(&subject, request)?;
             subject
         };
+        crate::verb::check_dry_run(request)?;
         let is_one = !request.target.name.is_empty();
         let has_part = !request.target.subresource.is_empty();
         match request.method {
@@ -187,9 +188,12 @@ impl KubeSim {
             Method::POST if !is_one => self.write(&subject, request).await,
             Method::PUT | Method::PATCH if is_one => self.write(&subject, request).await,
             Method::DELETE if is_one && !has_part => self.delete(&subject, request).await,
-            Method::DELETE if !has_part => {
-                let delete = |world: &mut World| world.delete_many(&subject, request);
-                self.with_converted(&subject, request, delete).await?
+            Method::DELETE if !has_part => self.delete_many(&subject, request).await,
+            Method::PUT | Method::PATCH if subject.kind.is_custom() => {
+                Err(ApiError::bad_request("name must be provided"))
+            }
+            Method::DELETE if subject.kind.is_custom() => {
+                Err(ApiError::verb_not_supported(&subject.kind, "delete"))
             }
             _ => Err(ApiError::method_not_allowed()),
         }
@@ -221,28 +225,52 @@ impl KubeSim {
     }
 
     async fn delete(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
-        let mut warnings = Vec::new();
-        if self.has_hooks(subject) {
-            let get = |world: &mut World| world.get(&subject.kind, &subject.key);
-            let old = self.with_converted(subject, request, get).await?;
-            let old = old.ok_or_else(|| ApiError::not_found(&subject.kind, &subject.key.1))?;
-            let asked = admission::Subject {
-                kind: subject.kind.clone(),
-                version: request.target.version.clone(),
-                subresource: String::new(),
-                operation: "DELETE",
-                namespace: subject.key.0.clone(),
-                name: subject.key.1.clone(),
-                object: serde_json::Value::Null,
-                old: crate::convert::from_storage(&subject.kind, &request.target.version, &old),
-                is_dry_run: request.is_dry_run(),
-            };
-            warnings = self.validate_subject(&asked, request).await?;
-        }
+        let get = |world: &mut World| world.get(&subject.kind, &subject.key);
+        let old = self.with_converted(subject, request, get).await?;
+        let old = old.ok_or_else(|| ApiError::not_found(&subject.kind, &subject.key.1))?;
+        let warnings = self.may_delete(subject, &old, request).await?;
         let delete = |world: &mut World| world.delete_one(subject, request);
         let mut answer = self.with_converted(subject, request, delete).await??;
         answer.warnings = warnings;
         Ok(answer)
+    }
+
+    /// Everything that the selectors name; webhooks are asked about each.
+    async fn delete_many(&self, subject: &Subject, request: &Request) -> Result<Answer, ApiError> {
+        let select = |world: &mut World| world.doomed(subject, request);
+        let doomed = self.with_converted(subject, request, select).await??;
+        let mut warnings = Vec::new();
+        for (key, old) in &doomed {
+            let one = Subject { kind: subject.kind.clone(), key: key.clone() };
+            warnings.extend(self.may_delete(&one, old, request).await?);
+        }
+        let mut answer = self.world().delete_many(subject, &doomed, request)?;
+        answer.warnings = warnings;
+        Ok(answer)
+    }
+
+    /// Asks webhooks whether an object may go. Returns what they warn of.
+    async fn may_delete(
+        &self,
+        subject: &Subject,
+        old: &crate::store::Stored,
+        request: &Request,
+    ) -> Result<Vec<String>, ApiError> {
+        if !self.has_hooks(subject) {
+            return Ok(Vec::new());
+        }
+        let asked = admission::Subject {
+            kind: subject.kind.clone(),
+            version: request.target.version.clone(),
+            subresource: String::new(),
+            operation: "DELETE",
+            namespace: subject.key.0.clone(),
+            name: subject.key.1.clone(),
+            object: serde_json::Value::Null,
+            old: crate::convert::from_storage(&subject.kind, &request.target.version, old),
+            is_dry_run: request.is_dry_run(),
+        };
+        self.validate_subject(&asked, request).await
     }
 
     fn answer_other(

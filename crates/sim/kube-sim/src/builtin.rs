@@ -53,6 +53,56 @@ impl BuiltIn {
     pub(crate) fn has(&self, habit: u8) -> bool {
         self.habits & habit != 0
     }
+
+    /// The fields beside name and namespace that objects can be selected by.
+    pub(crate) fn selectable_fields(&self) -> &'static [&'static str] {
+        match (self.group, self.plural) {
+            ("", "pods") => &[
+                "spec.nodeName",
+                "spec.restartPolicy",
+                "spec.schedulerName",
+                "spec.serviceAccountName",
+                "spec.hostNetwork",
+                "status.phase",
+                "status.podIP",
+                "status.podIPs",
+                "status.nominatedNodeName",
+            ],
+            ("", "nodes") => &["spec.unschedulable"],
+            ("", "namespaces") => &["status.phase"],
+            ("", "secrets") => &["type"],
+            ("", "services") => &["spec.clusterIP", "spec.type"],
+            ("", "events") => &[
+                "involvedObject.kind",
+                "involvedObject.namespace",
+                "involvedObject.name",
+                "involvedObject.uid",
+                "involvedObject.apiVersion",
+                "involvedObject.resourceVersion",
+                "involvedObject.fieldPath",
+                "reason",
+                "reportingComponent",
+                "source",
+                "type",
+            ],
+            ("events.k8s.io", "events") => &[
+                "regarding.kind",
+                "regarding.namespace",
+                "regarding.name",
+                "regarding.uid",
+                "regarding.apiVersion",
+                "regarding.resourceVersion",
+                "regarding.fieldPath",
+                "reason",
+                "reportingController",
+                "type",
+            ],
+            ("apps", "replicasets") => &["status.replicas"],
+            ("batch", "jobs") => &["status.successful"],
+            ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
+            _ => &[],
+        }
+    }
 }
 
 fn define<T: JsonSchema>(generator: &mut schemars::SchemaGenerator) {

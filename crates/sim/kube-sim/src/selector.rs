@@ -158,6 +158,9 @@ fn requirement(term: &str) -> Result<Requirement, String> {
         return Ok(Requirement::NotIn(own(name), vec![own(value)]));
     }
     if let Some((name, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
+        if value.starts_with('=') {
+            return Err("unable to parse requirement: found '=', expected: identifier".to_owned());
+        }
         return Ok(Requirement::In(own(name), vec![own(value)]));
     }
     let number = |text: &str| {

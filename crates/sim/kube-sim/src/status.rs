@@ -141,12 +141,7 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
-        let lines: Vec<_> =
-            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-        let text = match lines.as_slice() {
-            [one] => one.clone(),
-            many => format!("[{}]", many.join(", ")),
-        };
+        let text = join(causes);
         let message = format!("{} \"{name}\" is invalid: {text}", kind.full_kind());
         let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
         if !name.is_empty() {
@@ -156,6 +151,15 @@ impl ApiError {
             error.details.insert("group".into(), kind.group.clone().into());
         }
         error.details.insert("kind".into(), kind.kind.clone().into());
+        error.with_causes(causes)
+    }
+
+    /// The options of a request, such as `ListOptions`.
+    pub(crate) fn invalid_options(kind: &str, causes: &[Cause]) -> Self {
+        let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}", join(causes));
+        let mut error = Self::unprocessable(message);
+        error.details.insert("group".into(), "meta.k8s.io".into());
+        error.details.insert("kind".into(), kind.into());
         error.with_causes(causes)
     }
 
@@ -181,6 +185,13 @@ impl ApiError {
             "the server does not allow this method on the requested resource",
         )
         .with_empty_details()
+    }
+
+    /// A custom kind, or a part of it, that lacks a verb.
+    pub(crate) fn verb_not_supported(kind: &Kind, verb: &str) -> Self {
+        let message =
+            format!("{verb} is not supported on resources of kind {:?}", kind.qualified());
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(kind, "")
     }
 
     pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
@@ -221,5 +232,15 @@ impl ApiError {
             status.remove("reason");
         }
         status
+    }
+}
+
+/// All causes in one text.
+fn join(causes: &[Cause]) -> String {
+    let lines: Vec<_> =
+        causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+    match lines.as_slice() {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
     }
 }

@@ -32,11 +32,7 @@ impl Entry {
         if !self.subresource.is_empty() {
             text = format!("{text} with subresource {:?}", self.subresource);
         }
-        match (self.is_apply, self.time.as_str()) {
-            (true, _) => text,
-            (false, "") => format!("{text} using {}", self.api_version),
-            (false, time) => format!("{text} using {} at {time}", self.api_version),
-        }
+        if self.is_apply { text } else { format!("{text} using {}", self.api_version) }
     }
 
     fn to_json(&self) -> Value {
@@ -105,6 +101,9 @@ pub(crate) fn track(draft: &mut Draft, now: &str) {
     let shape = Shape::root(&kind, schema.as_deref());
     let old = draft.old.as_ref().map(|old| convert::from_storage(&kind, &draft.version, old));
     let mut all = old.as_ref().map(entries).unwrap_or_default();
+    if draft.subresource == "scale" && draft.applied.is_none() && !has_scale_owner(draft, &all) {
+        return;
+    }
     let has = without_server_fields(shape.fields(&draft.new));
     let wanted = match &draft.applied {
         Some((applied, _)) => restrict(
@@ -178,6 +177,15 @@ pub(crate) fn track(draft: &mut Draft, now: &str) {
     } else {
         metadata.insert("managedFields".into(), all.iter().map(Entry::to_json).collect());
     }
+}
+
+/// A scale in which nobody owns the replicas has no owners, and those of an object without any are not begun by an update.
+fn has_scale_owner(draft: &Draft, owners: &[Entry]) -> bool {
+    let version = draft.subject.kind.version(&draft.version);
+    let Some(scale) = version.and_then(|version| version.scale.as_ref()) else { return true };
+    let names = scale.spec_replicas.trim_start_matches('.').split('.');
+    let path: Vec<_> = names.map(|name| Step::Field(name.to_owned())).collect();
+    owners.iter().any(|owner| owner.fields.contains(&path))
 }
 
 /// An item of a list that is owned by all who set something in it.

@@ -33,12 +33,25 @@ impl PatchKind {
 
 /// Applies a JSON patch, all of it or nothing.
 pub(crate) fn apply_json_patch(object: &mut Value, patch: &Value) -> Result<(), ApiError> {
-    let patch: json_patch::Patch = serde_json::from_value(patch.clone())
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
-    let refused = |error: json_patch::PatchError| {
+    let found = match patch {
+        Value::Array(_) => None,
+        Value::Object(_) => Some("object"),
+        Value::String(_) => Some("string"),
+        Value::Number(_) => Some("number"),
+        Value::Bool(_) => Some("bool"),
+        Value::Null => Some("null"),
+    };
+    if let Some(found) = found {
+        return Err(ApiError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
+        )));
+    }
+    let refused = |error: &dyn std::error::Error| {
         tracing::debug!(%error, "a JSON patch failed");
         ApiError::unprocessable("the server rejected our request due to an error in our request")
             .with_empty_details()
     };
-    json_patch::patch(object, &patch).map_err(refused)
+    let patch: json_patch::Patch =
+        serde_json::from_value(patch.clone()).map_err(|error| refused(&error))?;
+    json_patch::patch(object, &patch).map_err(|error| refused(&error))
 }

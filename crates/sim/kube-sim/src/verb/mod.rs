@@ -1,5 +1,6 @@
 //! What requests about resources do.
 
+mod defaults;
 mod draft;
 mod read;
 mod remove;
@@ -7,10 +8,12 @@ mod scale;
 mod strategy;
 mod subresource;
 mod validate;
+mod wish;
 
 use std::sync::Arc;
 
 pub(crate) use draft::{Commit, Draft, Operation};
+pub(crate) use wish::{check_dry_run, unsupported};
 
 use crate::kind::{Kind, Version};
 use crate::path::Target;

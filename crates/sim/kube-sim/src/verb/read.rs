@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use base64::{DecodeError, Engine as _};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Draft, Subject};
+use super::{Draft, Subject, wish};
 use crate::convert;
 use crate::kind::Kind;
 use crate::present::Presenter;
@@ -26,7 +26,7 @@ const WATCH_ENDS: (Duration, Duration) = (Duration::from_mins(30), Duration::fro
 /// Fields that every kind can be selected by.
 const COMMON_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
-fn presenter(world: &World, request: &Request) -> Presenter {
+pub(super) fn presenter(world: &World, request: &Request) -> Presenter {
     Presenter::new(
         Arc::clone(&world.clock),
         &request.accept,
@@ -72,10 +72,13 @@ impl World {
         request: &Request,
     ) -> Result<Answer, ApiError> {
         let kind = &subject.kind;
+        wish::check_version_match(request, false)?;
         let selector = selector(kind, request)?;
         let namespace = Some(request.target.namespace.as_str()).filter(|name| !name.is_empty());
         let page = Page::of(request, self.revision)?;
-        let limit = request.query.number("limit").filter(|limit| *limit > 0);
+        // What may be as old as it likes comes from a cache, which knows no pages.
+        let is_from_cache = page.after.is_none() && request.query.get("resourceVersion") == "0";
+        let limit = request.query.number("limit").filter(|limit| *limit > 0 && !is_from_cache);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         let matches = |stored: &Arc<Stored>| {
             selector.is_empty() || selector.matches(&seen(kind, request, &stored.value))
@@ -141,13 +144,7 @@ impl World {
         let namespace = Some(request.target.namespace.clone()).filter(|name| !name.is_empty());
         let from = query.get("resourceVersion");
         let sends_initial = query.is_set("sendInitialEvents");
-        if !query.get("sendInitialEvents").is_empty()
-            && query.get("resourceVersionMatch") != "NotOlderThan"
-        {
-            return Err(ApiError::unprocessable(
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            ));
-        }
+        wish::check_version_match(request, true)?;
         let current = self.revision;
         let from_state =
             (from.is_empty() || from == "0") && query.get("sendInitialEvents").is_empty();
@@ -208,7 +205,11 @@ impl World {
 }
 
 /// Selectors of the newer events name fields as these have them.
-fn seen<'a>(kind: &Kind, request: &Request, value: &'a Value) -> std::borrow::Cow<'a, Value> {
+pub(super) fn seen<'a>(
+    kind: &Kind,
+    request: &Request,
+    value: &'a Value,
+) -> std::borrow::Cow<'a, Value> {
     if kind.is("events.k8s.io", "events") {
         return std::borrow::Cow::Owned(convert::rename_version(
             kind,
@@ -223,7 +224,21 @@ pub(super) fn selector(kind: &Kind, request: &Request) -> Result<Selector, ApiEr
     let selector =
         Selector::parse(request.query.get("labelSelector"), request.query.get("fieldSelector"))
             .map_err(ApiError::bad_request)?;
-    if kind.is_custom() {
+    if let Some(built_in) = kind.built_in() {
+        let own = built_in.selectable_fields();
+        for (path, _, _) in &selector.fields {
+            if COMMON_FIELDS.contains(&path.as_str()) || own.contains(&path.as_str()) {
+                continue;
+            }
+            return Err(ApiError::bad_request(if own.is_empty() {
+                format!(
+                    "{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                )
+            } else {
+                format!("field label not supported: {path}")
+            }));
+        }
+    } else {
         let selectable = kind
             .version(&request.target.version)
             .map(|version| version.selectable_fields.as_slice());
@@ -249,6 +264,12 @@ impl Page {
     fn of(request: &Request, current: u64) -> Result<Self, ApiError> {
         let token = request.query.get("continue");
         if token.is_empty() {
+            let said = request.query.get("resourceVersion");
+            if !said.is_empty() && said.parse::<u64>().is_err() {
+                return Err(ApiError::bad_request(format!(
+                    "invalid resource version: resourceVersion: Invalid value: {said:?}: strconv.ParseUint: parsing {said:?}: invalid syntax"
+                )));
+            }
             let revision = request.query.number("resourceVersion").filter(|revision| *revision > 0);
             if revision.is_some_and(|revision| revision > current) {
                 let mut error = ApiError::new(
@@ -265,8 +286,23 @@ impl Page {
             let exact = request.query.get("resourceVersionMatch") == "Exact";
             return Ok(Self { after: None, revision: revision.filter(|_| exact) });
         }
-        let wrong = || ApiError::bad_request("continue key is not valid: the token cannot be read");
-        let bytes = BASE64.decode(token).map_err(|_| wrong())?;
+        if !matches!(request.query.get("resourceVersion"), "" | "0") {
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        let invalid = |why: &str| {
+            ApiError::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            ))
+        };
+        let bytes = BASE64.decode(token).map_err(|error| match error {
+            DecodeError::InvalidByte(at, _) => {
+                invalid(&format!("illegal base64 data at input byte {at}"))
+            }
+            other => invalid(&other.to_string()),
+        })?;
+        let wrong = || invalid("the token cannot be read");
         let token: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
         let text = |name: &str| token[name].as_str().map(ToOwned::to_owned).ok_or_else(wrong);
         let revision = token["rv"].as_u64().ok_or_else(wrong)?;

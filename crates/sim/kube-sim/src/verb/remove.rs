@@ -6,12 +6,12 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::Subject;
-use super::read::selector;
+use super::read::{presenter, seen, selector};
 use crate::builtin::RETURNS_DELETED;
 use crate::convert;
 use crate::request::{Answer, Request};
 use crate::status::ApiError;
-use crate::store::Stored;
+use crate::store::{Key, Stored};
 use crate::world::{Deleted, Deletion, World};
 
 /// What the body and the query ask for; the body counts more.
@@ -48,10 +48,12 @@ impl World {
             return Err(ApiError::forbidden(kind, &key.1, "this namespace may not be deleted"));
         }
         let shown = |stored: &Stored| convert::from_storage(kind, &request.target.version, stored);
-        if is_dry_run {
-            return Ok(Answer::json(StatusCode::OK, &shown(&stored)));
-        }
-        match self.delete(kind, key, &how)? {
+        let deleted = if is_dry_run {
+            self.would_delete(kind, &stored, &how)?
+        } else {
+            self.delete(kind, key, &how)?
+        };
+        match deleted {
             Deleted::Pending(pending) => Ok(Answer::json(StatusCode::OK, &shown(&pending))),
             Deleted::Gone(gone) => {
                 if kind.built_in().is_some_and(|built_in| built_in.has(RETURNS_DELETED)) {
@@ -69,40 +71,50 @@ impl World {
         }
     }
 
-    /// Everything that the selectors name.
-    pub(crate) fn delete_many(
-        &mut self,
+    /// What a deletion of many is about.
+    pub(crate) fn doomed(
+        &self,
         subject: &Subject,
         request: &Request,
-    ) -> Result<Answer, ApiError> {
+    ) -> Result<Vec<(Key, Arc<Stored>)>, ApiError> {
         let kind = &subject.kind;
         if kind.is("", "namespaces") {
             return Err(ApiError::method_not_allowed());
         }
-        let (how, is_dry_run) = deletion(request)?;
         let selector = selector(kind, request)?;
         let namespace = Some(request.target.namespace.as_str()).filter(|name| !name.is_empty());
-        let doomed: Vec<_> = self
-            .table(kind)
-            .into_iter()
-            .flat_map(|table| table.objects(namespace, None))
-            .filter(|(_, stored)| selector.matches(&stored.value))
+        let objects = self.table(kind).into_iter().flat_map(|table| table.objects(namespace, None));
+        Ok(objects
+            .filter(|(_, stored)| {
+                selector.is_empty() || selector.matches(&seen(kind, request, &stored.value))
+            })
             .map(|(key, stored)| (key.clone(), Arc::clone(stored)))
-            .collect();
-        let mut items = Vec::new();
+            .collect())
+    }
+
+    pub(crate) fn delete_many(
+        &mut self,
+        subject: &Subject,
+        doomed: &[(Key, Arc<Stored>)],
+        request: &Request,
+    ) -> Result<Answer, ApiError> {
+        let kind = &subject.kind;
+        let (how, is_dry_run) = deletion(request)?;
         for (key, stored) in doomed {
-            if !is_dry_run {
+            let deleted = if is_dry_run {
+                self.would_delete(kind, stored, &how)
+            } else {
+                self.delete(kind, key, &how)
+            };
+            match deleted {
+                Ok(_) => {}
                 // One that its owner took along is gone already.
-                let _ = self.delete(kind, &key, &how);
+                Err(error) if error.code == StatusCode::NOT_FOUND => {}
+                Err(error) => return Err(error),
             }
-            items.push(convert::from_storage(kind, &request.target.version, &stored));
         }
-        let list = json!({
-            "kind": kind.list_kind,
-            "apiVersion": kind.api_version(&request.target.version),
-            "metadata": {"resourceVersion": self.revision.to_string()},
-            "items": items,
-        });
-        Ok(Answer::json(StatusCode::OK, &list))
+        let items: Vec<_> = doomed.iter().map(|(_, stored)| Arc::clone(stored)).collect();
+        let metadata = json!({"resourceVersion": self.revision.to_string()});
+        Ok(Answer::bytes(StatusCode::OK, presenter(self, request).list(kind, &items, &metadata)))
     }
 }

@@ -77,13 +77,37 @@ fn replicas_problem(value: &Value, path: &str) -> Option<String> {
     let mut value = value;
     for name in path.trim_start_matches('.').split('.') {
         let Some(fields) = value.as_object() else {
-            return Some(format!("{path} accessor error: {value} is no object"));
+            return Some(format!(
+                "{path} accessor error: {} is of the type {}, expected map[string]interface{{}}",
+                bare(value),
+                type_of(value)
+            ));
         };
         value = fields.get(name)?;
     }
     match value.as_i64() {
-        None => Some(format!("{path} accessor error: {value} is no integer")),
+        None => Some(format!(
+            "{path} accessor error: {} is of the type {}, expected int64",
+            bare(value),
+            type_of(value)
+        )),
         Some(number) if number < 0 => Some("should be a non-negative integer".to_owned()),
         Some(_) => None,
+    }
+}
+
+/// As Go prints it.
+fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, Operation};
+use super::{Draft, Operation, defaults};
 use crate::builtin::KEEPS_STATUS;
 use crate::convert;
 use crate::kind::Kind;
@@ -39,7 +39,7 @@ pub(super) fn prepare(world: &mut World, draft: &mut Draft) -> Result<(), ApiErr
         Operation::Create => prepare_create(world, draft),
         Operation::Update => prepare_update(draft)?,
     }
-    set_built_in_defaults(world, draft);
+    defaults::set(world, draft);
     Ok(())
 }
 
@@ -167,11 +167,10 @@ fn check_new_finalizers(kind: &Kind, new: &Value, old: &Value) -> Result<(), Api
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         added.join(", ")
     );
-    Err(ApiError::invalid(
-        kind,
-        object::name(old),
-        &[Cause::forbidden("metadata.finalizers", &why)],
-    ))
+    let cause = Cause::forbidden("metadata.finalizers", &why);
+    // The metadata of custom kinds is looked at twice.
+    let times = if kind.is_custom() { 2 } else { 1 };
+    Err(ApiError::invalid(kind, object::name(old), &vec![cause; times]))
 }
 
 /// Counts a change of anything but metadata and status.
@@ -197,189 +196,4 @@ pub(super) fn count_generation(kind: &Kind, draft: &mut Draft) {
         }
     };
     object::metadata_mut(&mut draft.new).insert("generation".into(), json!(generation));
-}
-
-/// The items of a list; indexing would make one that is not there.
-fn list_mut<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
-    object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
-}
-
-/// Sets a field that nobody set.
-fn set(object: &mut Value, field: &str, value: Value) {
-    if object.get(field).is_none_or(Value::is_null) {
-        object[field] = value;
-    }
-}
-
-/// Defaults of built-in kinds that clients rely on; not all that the real server has.
-fn set_built_in_defaults(world: &mut World, draft: &mut Draft) {
-    let kind = draft.subject.kind.clone();
-    let is_create = draft.operation == Operation::Create;
-    let new = &mut draft.new;
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        ("", "namespaces") => {
-            let name = object::name(new).to_owned();
-            let metadata = object::metadata_mut(new);
-            let labels = metadata.entry("labels").or_insert_with(|| json!({}));
-            labels["kubernetes.io/metadata.name"] = json!(name);
-            if is_create {
-                new["spec"] = json!({"finalizers": ["kubernetes"]});
-                new["status"] = json!({"phase": "Active"});
-            }
-        }
-        ("", "pods") => pod_defaults(new, is_create),
-        // Until its conditions are good, nothing is to be scheduled there.
-        ("", "nodes") if is_create => {
-            let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
-            let taints =
-                object::child_object(new, "spec").entry("taints").or_insert_with(|| json!([]));
-            if let Some(taints) = taints.as_array_mut()
-                && !taints.contains(&taint)
-            {
-                taints.push(taint);
-            }
-        }
-        ("", "secrets") => {
-            set(new, "type", json!("Opaque"));
-            if let Some(Value::Object(texts)) =
-                new.as_object_mut().and_then(|secret| secret.remove("stringData"))
-            {
-                use base64::Engine as _;
-                let data = object::child_object(new, "data");
-                for (name, text) in texts {
-                    let text = text.as_str().unwrap_or_default();
-                    data.insert(
-                        name,
-                        json!(base64::engine::general_purpose::STANDARD.encode(text)),
-                    );
-                }
-            }
-        }
-        ("", "services") => service_defaults(world, new, draft.old.as_ref().map(|old| &old.value)),
-        ("", "persistentvolumeclaims") => {
-            set(&mut new["spec"], "volumeMode", json!("Filesystem"));
-            if is_create {
-                new["status"] = json!({"phase": "Pending"});
-            }
-        }
-        ("", "persistentvolumes") => {
-            set(&mut new["spec"], "volumeMode", json!("Filesystem"));
-            set(&mut new["spec"], "persistentVolumeReclaimPolicy", json!("Retain"));
-            if is_create {
-                new["status"] = json!({"phase": "Pending"});
-            }
-        }
-        ("storage.k8s.io", "storageclasses") => {
-            set(new, "reclaimPolicy", json!("Delete"));
-            set(new, "volumeBindingMode", json!("Immediate"));
-        }
-        ("apiextensions.k8s.io", "customresourcedefinitions") => crate::custom::set_defaults(new),
-        ("apps", "deployments" | "replicasets" | "statefulsets") => {
-            set(&mut new["spec"], "replicas", json!(1));
-        }
-        ("certificates.k8s.io", "certificatesigningrequests") if is_create => {
-            let user = &draft.user;
-            new["spec"]["username"] = json!(user.name);
-            new["spec"]["groups"] = json!(user.groups);
-        }
-        ("admissionregistration.k8s.io", plural) => {
-            for webhook in list_mut(new, "webhooks") {
-                webhook_defaults(webhook, plural.starts_with("mutating"));
-            }
-        }
-        _ => {}
-    }
-}
-
-fn pod_defaults(pod: &mut Value, is_create: bool) {
-    let spec = &mut pod["spec"];
-    set(spec, "restartPolicy", json!("Always"));
-    set(spec, "terminationGracePeriodSeconds", json!(30));
-    set(spec, "dnsPolicy", json!("ClusterFirst"));
-    set(spec, "securityContext", json!({}));
-    set(spec, "schedulerName", json!("default-scheduler"));
-    set(spec, "enableServiceLinks", json!(true));
-    set(spec, "preemptionPolicy", json!("PreemptLowerPriority"));
-    set(spec, "priority", json!(0));
-    let always = [("node.kubernetes.io/not-ready", 300), ("node.kubernetes.io/unreachable", 300)];
-    let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
-    for (key, seconds) in always {
-        let is_there = tolerations.iter().any(|known| {
-            known["key"] == key || known["operator"] == "Exists" && known["key"].is_null()
-        });
-        if is_create && !is_there {
-            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}));
-        }
-    }
-    if !tolerations.is_empty() {
-        spec["tolerations"] = json!(tolerations);
-    }
-    let mut is_best_effort = true;
-    for list in ["initContainers", "containers"] {
-        for container in list_mut(spec, list) {
-            let is_latest = container["image"].as_str().is_none_or(|image| {
-                let last = image.rsplit('/').next().unwrap_or_default();
-                !last.contains(':') && !last.contains('@') || last.ends_with(":latest")
-            });
-            set(
-                container,
-                "imagePullPolicy",
-                json!(if is_latest { "Always" } else { "IfNotPresent" }),
-            );
-            set(container, "terminationMessagePath", json!("/dev/termination-log"));
-            set(container, "terminationMessagePolicy", json!("File"));
-            set(container, "resources", json!({}));
-            is_best_effort &= container["resources"].as_object().is_none_or(Map::is_empty);
-            for port in list_mut(container, "ports") {
-                set(port, "protocol", json!("TCP"));
-            }
-        }
-    }
-    if is_create {
-        pod["status"] = json!({"phase": "Pending", "qosClass": if is_best_effort { "BestEffort" } else { "Burstable" }});
-    }
-}
-
-fn service_defaults(world: &mut World, service: &mut Value, old: Option<&Value>) {
-    let spec = &mut service["spec"];
-    set(spec, "type", json!("ClusterIP"));
-    set(spec, "sessionAffinity", json!("None"));
-    set(spec, "internalTrafficPolicy", json!("Cluster"));
-    set(spec, "ipFamilies", json!(["IPv4"]));
-    set(spec, "ipFamilyPolicy", json!("SingleStack"));
-    if spec["type"] != "ExternalName" {
-        let kept = old.and_then(|old| old["spec"]["clusterIP"].as_str()).map(ToOwned::to_owned);
-        if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
-            spec["clusterIP"] = json!(kept.unwrap_or_else(|| world.cluster_address()));
-        }
-        let addresses = json!([spec["clusterIP"]]);
-        set(spec, "clusterIPs", addresses);
-    }
-    for port in list_mut(spec, "ports") {
-        set(port, "protocol", json!("TCP"));
-        let number = port["port"].clone();
-        set(port, "targetPort", number);
-    }
-    if service.get("status").is_none_or(Value::is_null) {
-        service["status"] = json!({"loadBalancer": {}});
-    }
-}
-
-fn webhook_defaults(webhook: &mut Value, is_mutating: bool) {
-    set(webhook, "failurePolicy", json!("Fail"));
-    set(webhook, "matchPolicy", json!("Equivalent"));
-    set(webhook, "namespaceSelector", json!({}));
-    set(webhook, "objectSelector", json!({}));
-    set(webhook, "timeoutSeconds", json!(10));
-    if is_mutating {
-        set(webhook, "reinvocationPolicy", json!("Never"));
-    }
-    for rule in list_mut(webhook, "rules") {
-        set(rule, "scope", json!("*"));
-    }
-    if let Some(service) =
-        webhook.get_mut("clientConfig").and_then(|config| config.get_mut("service"))
-    {
-        set(service, "port", json!(443));
-    }
 }

@@ -7,7 +7,7 @@ use super::{Draft, Subject};
 use crate::convert;
 use crate::object;
 use crate::request::{Answer, Request};
-use crate::status::ApiError;
+use crate::status::{ApiError, Cause};
 use crate::user::User;
 use crate::world::{Deletion, World};
 
@@ -16,6 +16,7 @@ pub(super) fn draft_scale(draft: &mut Draft, scale: &Value) -> Result<(), ApiErr
     let kind = &draft.subject.kind;
     let name = &draft.subject.key.1;
     let old = draft.old.as_ref().ok_or_else(|| ApiError::not_found(kind, name))?;
+    check_scale(draft, scale)?;
     let said = object::resource_version(scale);
     if !said.is_empty() && said != old.revision.to_string() {
         return Err(ApiError::modified(kind, name));
@@ -23,15 +24,70 @@ pub(super) fn draft_scale(draft: &mut Draft, scale: &Value) -> Result<(), ApiErr
     let paths = kind.version(&draft.version).and_then(|version| version.scale.as_ref());
     let paths = paths.ok_or_else(ApiError::no_such_resource)?;
     let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+    if replicas < 0 && kind.is_custom() {
+        let why = "should be a non-negative integer";
+        let cause = Cause::invalid(&paths.spec_replicas, &json!(replicas), why);
+        return Err(ApiError::invalid(kind, name, &[cause]));
+    }
     if replicas < 0 {
         let why = "must be greater than or equal to 0";
-        let cause = crate::status::Cause::invalid("spec.replicas", &json!(replicas), why);
-        return Err(ApiError::invalid(kind, name, &[cause]));
+        let cause = Cause::invalid("spec.replicas", &json!(replicas), why);
+        let mut error = ApiError::invalid(kind, name, &[cause]);
+        error.message = error.message.replacen(&kind.full_kind(), "Scale.autoscaling", 1);
+        error.details.insert("group".into(), "autoscaling".into());
+        error.details.insert("kind".into(), "Scale".into());
+        return Err(error);
     }
     let mut value = convert::from_storage(kind, &draft.version, old);
     object::set_at(&mut value, &paths.spec_replicas, json!(replicas));
     draft.new = value;
     Ok(())
+}
+
+/// What is sent must be a `Scale` of this object.
+fn check_scale(draft: &Draft, scale: &Value) -> Result<(), ApiError> {
+    let (kind, name) = (&draft.subject.kind, &draft.subject.key.1);
+    let text = |field: &str| scale[field].as_str().unwrap_or_default();
+    if !matches!(text("kind"), "" | "Scale") {
+        let (version, said) = (text("apiVersion"), text("kind"));
+        return Err(ApiError::bad_request(if kind.is_custom() {
+            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\""
+                .to_owned()
+        } else {
+            format!(
+                "{said} in version {version:?} cannot be handled as a Scale: converting ({version}.{said}) to (autoscaling.Scale): unknown conversion"
+            )
+        }));
+    }
+    let said = object::name(scale);
+    if !said.is_empty() && said != name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({said}) does not match the name on the URL ({name})"
+        )));
+    }
+    Ok(())
+}
+
+/// An applied `Scale` as an applied part of the object.
+pub(super) fn applied_scale(draft: &Draft, scale: &Value) -> Result<Value, ApiError> {
+    let kind = &draft.subject.kind;
+    if kind.is_custom() {
+        return Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "",
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+        ));
+    }
+    check_scale(draft, scale)?;
+    let paths = kind.version(&draft.version).and_then(|version| version.scale.as_ref());
+    let paths = paths.ok_or_else(ApiError::no_such_resource)?;
+    let mut applied = json!({
+        "apiVersion": kind.api_version(&draft.version),
+        "kind": kind.kind,
+        "metadata": {"name": draft.subject.key.1},
+    });
+    object::set_at(&mut applied, &paths.spec_replicas, scale["spec"]["replicas"].clone());
+    Ok(applied)
 }
 
 impl World {

@@ -1,5 +1,6 @@
 //! The schema at work on a draft.
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Draft, Operation, scale};
@@ -60,6 +61,28 @@ pub(super) fn prune(draft: &mut Draft) -> Result<(), ApiError> {
     }
 }
 
+/// What is applied must be in the schema: nobody could own it.
+pub(super) fn check_declared(draft: &Draft, applied: &Value) -> Result<(), ApiError> {
+    let Some(schema) = schema(draft) else { return Ok(()) };
+    let dropped = schema.prune(&mut applied.clone());
+    let lines: Vec<_> =
+        dropped.iter().map(|path| format!(".{path}: field not declared in schema")).collect();
+    let why = match lines.as_slice() {
+        [] => return Ok(()),
+        [one] => one.clone(),
+        many => format!("errors:\n  {}", many.join("\n  ")),
+    };
+    let kind = &draft.subject.kind;
+    let message = format!(
+        "failed to create typed patch object ({}/{}; {}, Kind={}): {why}",
+        object::namespace(applied),
+        object::name(applied),
+        kind.api_version(&draft.version),
+        kind.kind
+    );
+    Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "", message))
+}
+
 pub(super) fn set_defaults(draft: &mut Draft) {
     if draft.subject.kind.is_custom()
         && let Some(schema) = schema(draft)
@@ -92,12 +115,15 @@ pub(super) fn check(world: &World, draft: &Draft) -> Result<(), ApiError> {
         }
         if kind.is_custom() && draft.subresource == "status" {
             // The status is looked at apart, so what has no place of its own is at its root.
-            for cause in found.iter_mut().filter(|cause| cause.field == "<nil>") {
-                "status".clone_into(&mut cause.field);
+            for cause in &mut found {
+                if cause.field == "<nil>" {
+                    "status".clone_into(&mut cause.field);
+                }
+                cause.message = cause.message.replacen(": status.", ": ", 1);
             }
         }
-        let is_blocked = found.iter().any(|cause| BLOCKING.contains(&cause.reason));
         causes.extend(found);
+        let is_blocked = causes.iter().any(|cause| BLOCKING.contains(&cause.reason));
         if is_blocked && kind.is_custom() && schema.has_rules() {
             let message = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             causes.push(Cause::new("FieldValueInvalid", "<nil>", message.to_owned()));
@@ -138,11 +164,9 @@ fn metadata_problems(value: &Value) -> Vec<Cause> {
     {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if reference[field].as_str().unwrap_or_default().is_empty() {
-                let why = format!("{field} must not be empty");
-                causes.push(Cause::invalid(
+                causes.push(Cause::required(
                     &format!("metadata.ownerReferences[{index}].{field}"),
-                    &json!(""),
-                    &why,
+                    "must not be empty",
                 ));
             }
         }

@@ -45,9 +45,9 @@ impl Deletion {
             Some("Foreground") => Some(Propagation::Foreground),
             Some("Orphan") => Some(Propagation::Orphan),
             Some(other) => {
-                return Err(ApiError::unprocessable(format!(
-                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
-                )));
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                let cause = crate::verb::unsupported("propagationPolicy", &json!(other), &known);
+                return Err(ApiError::invalid_options("DeleteOptions", &[cause]));
             }
         };
         let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
@@ -58,6 +58,17 @@ impl Deletion {
             resource_version: text(&options["preconditions"]["resourceVersion"]),
         })
     }
+}
+
+/// What a delete does to an object.
+enum Plan {
+    /// After it was seen like this, if at all.
+    Remove {
+        first: Option<Value>,
+    },
+    /// It is marked already.
+    Leave,
+    Mark(Value),
 }
 
 /// What became of it.
@@ -84,6 +95,21 @@ impl World {
         Ok(outcome)
     }
 
+    /// What a dry run shows.
+    pub(crate) fn would_delete(
+        &self,
+        kind: &Kind,
+        stored: &Arc<Stored>,
+        how: &Deletion,
+    ) -> Result<Deleted, ApiError> {
+        check_preconditions(kind, stored, how)?;
+        Ok(match self.plan(kind, stored, how) {
+            Plan::Remove { .. } => Deleted::Gone(Arc::clone(stored)),
+            Plan::Leave => Deleted::Pending(Arc::clone(stored)),
+            Plan::Mark(value) => Deleted::Pending(Stored::new(value, stored.revision)),
+        })
+    }
+
     fn mark_or_remove(
         &mut self,
         kind: &Kind,
@@ -91,6 +117,26 @@ impl World {
         stored: &Arc<Stored>,
         how: &Deletion,
     ) -> Deleted {
+        match self.plan(kind, stored, how) {
+            Plan::Remove { first } => {
+                if let Some(value) = first {
+                    self.write(kind, key, value);
+                }
+                match self.remove(kind, key) {
+                    Some(gone) => Deleted::Gone(gone),
+                    None => Deleted::Gone(Arc::clone(stored)),
+                }
+            }
+            Plan::Leave => Deleted::Pending(Arc::clone(stored)),
+            Plan::Mark(value) => {
+                let marked = self.write(kind, key, value);
+                self.todo.push_back(super::Todo::Marked { table: kind.table(), key: key.clone() });
+                Deleted::Pending(marked)
+            }
+        }
+    }
+
+    fn plan(&self, kind: &Kind, stored: &Stored, how: &Deletion) -> Plan {
         let mut value = stored.value.clone();
         let was_marked = object::is_being_deleted(&value);
         let grace = grace_seconds(kind, &value, how);
@@ -101,15 +147,9 @@ impl World {
                 && value["spec"]["finalizers"].as_array().is_some_and(|held| !held.is_empty());
         if !holds && grace == 0 {
             // A pod whose time is cut short is seen so before it goes.
-            if was_marked && kind.is("", "pods") {
-                object::metadata_mut(&mut value)
-                    .insert("deletionGracePeriodSeconds".into(), json!(0));
-                self.write(kind, key, value);
-            }
-            return match self.remove(kind, key) {
-                Some(gone) => Deleted::Gone(gone),
-                None => Deleted::Gone(Arc::clone(stored)),
-            };
+            let is_cut_short = was_marked && kind.is("", "pods");
+            object::metadata_mut(&mut value).insert("deletionGracePeriodSeconds".into(), json!(0));
+            return Plan::Remove { first: is_cut_short.then_some(value) };
         }
         let shortens = object::metadata(&value)
             .get("deletionGracePeriodSeconds")
@@ -117,7 +157,7 @@ impl World {
             .is_some_and(|left| left > grace);
         if was_marked && !shortens {
             if object::is_same_content(&value, &stored.value) {
-                return Deleted::Pending(Arc::clone(stored));
+                return Plan::Leave;
             }
         } else {
             let due = self.clock.now().saturating_add(jiff::SignedDuration::from_secs(grace));
@@ -135,9 +175,7 @@ impl World {
                 value["status"]["phase"] = json!("Terminating");
             }
         }
-        let marked = self.write(kind, key, value);
-        self.todo.push_back(super::Todo::Marked { table: kind.table(), key: key.clone() });
-        Deleted::Pending(marked)
+        Plan::Mark(value)
     }
 
     /// The finalizers that stand for what becomes of dependents.

@@ -45,7 +45,10 @@ fn commands(kubeconfig: &str) {
         say(&["apply", "-f", &definition]),
         "customresourcedefinition.apiextensions.k8s.io/widgets.example.com created\n"
     );
-    say(&["wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=10s"]);
+    assert_eq!(
+        say(&["wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=10s"]),
+        "customresourcedefinition.apiextensions.k8s.io/widgets.example.com condition met\n"
+    );
     let widget = kubectl.file("widget.yaml", WIDGET);
     assert_eq!(say(&["apply", "-f", &widget]), "widget.example.com/w created\n");
     assert_eq!(say(&["apply", "-f", &widget]), "widget.example.com/w unchanged\n");
@@ -65,14 +68,43 @@ fn commands(kubeconfig: &str) {
         "widget.example.com/w patched\n"
     );
     let status = "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}";
-    say(&["patch", "widget", "w", "--subresource=status", "--type=merge", "-p", status]);
-    say(&["wait", "--for=condition=Ready", "widget/w", "--timeout=10s"]);
+    assert_eq!(
+        say(&["patch", "widget", "w", "--subresource=status", "--type=merge", "-p", status]),
+        "widget.example.com/w patched\n"
+    );
+    assert_eq!(
+        say(&["wait", "--for=condition=Ready", "widget/w", "--timeout=10s"]),
+        "widget.example.com/w condition met\n"
+    );
+    assert_eq!(
+        say(&["wait", "--for=jsonpath={.spec.size}=5", "widget/w", "--timeout=10s"]),
+        "widget.example.com/w condition met\n"
+    );
+    let json = "[{\"op\": \"add\", \"path\": \"/spec/tags\", \"value\": [\"a\"]}]";
+    assert_eq!(
+        say(&["patch", "widget", "w", "--type=json", "-p", json]),
+        "widget.example.com/w patched\n"
+    );
     assert_eq!(say(&["scale", "widget", "w", "--replicas=3"]), "widget.example.com/w scaled\n");
     let described = say(&["describe", "widget", "w"]);
-    let size = described.lines().find_map(|line| line.trim().strip_prefix("Size:"));
-    assert_eq!(size.map(str::trim), Some("5"), "{described}");
+    let words: Vec<_> = described.split_whitespace().collect::<Vec<_>>();
+    let words = words.join(" ");
+    for part in [
+        "Name: w Namespace: default Labels: app=demo",
+        "API Version: example.com/v1 Kind: Widget",
+        "Limits: Cpu: 2 Mode: fast Replicas: 3 Size: 5 Tags: a",
+        "Conditions: Status: True Type: Ready",
+        "Events: <none>",
+    ] {
+        assert!(words.contains(part), "{part} in\n{described}");
+    }
     let explained = say(&["explain", "widget.spec.mode"]);
-    assert!(explained.contains("FIELD: mode <string>"), "{explained}");
+    for line in
+        ["GROUP:      example.com", "KIND:       Widget", "VERSION:    v1", "FIELD: mode <string>"]
+    {
+        assert!(explained.lines().any(|known| known == line), "{line} in\n{explained}");
+    }
+    assert!(say(&["explain", "widget.spec"]).contains("  size\t<integer> -required-"));
     assert!(say(&["explain", "pod.spec.containers.image"]).contains("FIELD: image <string>"));
     let refused =
         kubectl.run(&["patch", "widget", "w", "--type=merge", "-p", "{\"spec\":{\"size\":50}}"]);
@@ -92,6 +124,17 @@ fn commands(kubeconfig: &str) {
         say(&["apply", "--server-side", "--force-conflicts", "-f", &widget]),
         "widget.example.com/w serverside-applied\n"
     );
+    let second = kubectl.file("second.yaml", &WIDGET.replace("name: w", "name: x"));
+    say(&["apply", "-f", &second]);
+    assert_eq!(
+        say(&["get", "widgets", "--sort-by=.metadata.name", "-o", "name", "--chunk-size=1"]),
+        "widget.example.com/w\nwidget.example.com/x\n"
+    );
+    assert_eq!(
+        say(&["delete", "widgets", "--field-selector=metadata.name=x"]),
+        "widget.example.com \"x\" deleted from default namespace\n"
+    );
+    assert_eq!(say(&["wait", "--for=delete", "widget/x", "--timeout=10s"]), "");
     assert_eq!(
         say(&["delete", "widget", "w"]),
         "widget.example.com \"w\" deleted from default namespace\n"

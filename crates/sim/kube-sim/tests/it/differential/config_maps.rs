@@ -173,6 +173,7 @@ pub(super) fn on_config_maps() -> Vec<Step> {
             &format!("{CONFIGS}/s"),
             json!({"preconditions": {"uid": "other"}}),
         ),
+        step("delete dry", "DELETE", &format!("{CONFIGS}/s?dryRun=All"), Value::Null),
         step("delete", "DELETE", &format!("{CONFIGS}/s"), Value::Null),
         step("an unknown resource", "GET", "/apis/example.org/v1/things", Value::Null),
         step("a method that is not allowed", "POST", "/api/v1/configmaps", config("a", &json!({}))),

@@ -4,17 +4,21 @@
 //! `managedFields`, of which only managers and operations are compared. Every other difference is in `KNOWN`, with its
 //! reason.
 
+mod collections;
 mod config_maps;
 mod definitions;
 mod others;
+mod patches;
 mod plain;
+mod scales;
 mod step;
+mod updates;
+mod watches;
 mod widgets;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use roost_clock::SystemClock;
@@ -22,11 +26,15 @@ use roost_kube_sim::{KubeSim, Options};
 use roost_oracle::{Cluster, ClusterOptions};
 use serde_json::{Value, json};
 
+use self::collections::on_collections;
 use self::config_maps::on_config_maps;
 use self::others::on_others;
+use self::patches::on_patches;
 use self::plain::plain;
-use self::step::Step;
-use self::widgets::on_widgets;
+use self::scales::{REPLICA_SETS, on_replica_sets};
+use self::step::{Seen, Step};
+use self::updates::on_updates;
+use self::widgets::{on_widgets, widget};
 use crate::world::widget_definition;
 
 /// Steps whose answers differ, and why that is right.
@@ -49,39 +57,47 @@ fn config(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"app": "x"}}, "data": data})
 }
 
-/// What a server answers: the code and the body without what differs by nature.
-async fn ask(client: &Client, step: &Step) -> (u16, Value) {
-    let body = if step.body.is_null() { Vec::new() } else { step.body.to_string().into_bytes() };
+/// What a server answers: the code and the body.
+async fn send(client: &Client, step: &Step, seen: &Seen) -> (u16, Value) {
+    let text = if step.body.is_null() { String::new() } else { step.body.to_string() };
     let request = http::Request::builder()
         .method(step.method)
-        .uri(&step.path)
+        .uri(seen.fill(&step.path))
         .header("content-type", step.content_type)
         .header("user-agent", "script/1")
-        .body(kube::client::Body::from(body))
+        .body(kube::client::Body::from(seen.fill(&text).into_bytes()))
         .unwrap();
     let response = client.send(request).await.unwrap();
     let code = response.status().as_u16();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    (code, plain(serde_json::from_slice(&bytes).unwrap_or(Value::String(text))))
+    (code, serde_json::from_slice(&bytes).unwrap_or(Value::String(text)))
 }
 
-/// Types and objects of all events of a kind since the script began.
-async fn events(client: &Client, path: &str, from: &str) -> Vec<Value> {
-    let uri = format!("{path}?watch=true&resourceVersion={from}&timeoutSeconds=2");
-    let request = http::Request::get(uri).body(Vec::new()).unwrap();
-    let events = client.request_events::<Value>(request).await.unwrap();
-    let events: Vec<Result<kube::api::WatchEvent<Value>, kube::Error>> = events.collect().await;
-    events
-        .into_iter()
-        .map(|event| match event.unwrap() {
-            kube::api::WatchEvent::Added(object) => json!(["ADDED", plain(object)]),
-            kube::api::WatchEvent::Modified(object) => json!(["MODIFIED", plain(object)]),
-            kube::api::WatchEvent::Deleted(object) => json!(["DELETED", plain(object)]),
-            kube::api::WatchEvent::Bookmark(_) => json!(["BOOKMARK"]),
-            kube::api::WatchEvent::Error(status) => json!(["ERROR", status.code]),
-        })
-        .collect()
+/// What a server answers, without what differs by nature.
+async fn ask(client: &Client, step: &Step) -> (u16, Value) {
+    let (code, body) = send(client, step, &Seen::default()).await;
+    (code, plain(body))
+}
+
+/// A server and what it showed last.
+struct Server {
+    client: Client,
+    seen: Seen,
+}
+
+impl Server {
+    fn new(client: &Client) -> Self {
+        Self { client: client.clone(), seen: Seen::default() }
+    }
+
+    async fn ask(&mut self, step: &Step) -> (u16, Value) {
+        let (code, body) = send(&self.client, step, &self.seen).await;
+        if code < 300 {
+            self.seen.remember(&body);
+        }
+        (code, plain(body))
+    }
 }
 
 async fn version_of(client: &Client, path: &str) -> String {
@@ -116,6 +132,26 @@ async fn define(client: &Client, definition: &Value, path: &str) {
     panic!("{name} is not served");
 }
 
+/// Requests, and the kind whose events are compared after them.
+fn scripts() -> Vec<(&'static str, Vec<Step>)> {
+    let labelled = |mut object: Value, labels: Value| {
+        object["metadata"]["labels"] = labels;
+        object
+    };
+    let configs = |name: &str, labels| labelled(config(name, &json!({"k": "1"})), labels);
+    let widgets = |name: &str, labels| labelled(widget(name, &json!({"size": 1})), labels);
+    vec![
+        (CONFIGS, on_config_maps()),
+        (CONFIGS, on_collections(CONFIGS, configs, &json!({"data": {"k": "2"}}))),
+        (WIDGETS, on_widgets()),
+        (WIDGETS, on_updates()),
+        (WIDGETS, on_patches()),
+        (WIDGETS, on_collections(WIDGETS, widgets, &json!({"spec": {"size": 2}}))),
+        (REPLICA_SETS, on_replica_sets()),
+        (PODS, on_others()),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_server_answers_the_same() {
     let started =
@@ -128,34 +164,26 @@ async fn a_real_server_answers_the_same() {
     for client in [&real, &ours] {
         define(client, &widget_definition(), WIDGETS).await;
     }
-    let known: BTreeMap<_, _> = KNOWN.into_iter().collect();
+    let mut known: BTreeSet<_> = KNOWN.iter().map(|(step, _)| *step).collect();
     let mut differences = Vec::new();
-    for (path, script) in
-        [(CONFIGS, on_config_maps()), (WIDGETS, on_widgets()), (PODS, on_others())]
-    {
+    for (path, script) in scripts() {
         let (from_real, from_ours) = (version_of(&real, path).await, version_of(&ours, path).await);
+        let (mut at_real, mut at_ours) = (Server::new(&real), Server::new(&ours));
         for step in &script {
-            let (want, got) = (ask(&real, step).await, ask(&ours, step).await);
-            if want != got && !known.contains_key(step.name) {
+            let (want, got) = (at_real.ask(step).await, at_ours.ask(step).await);
+            if want != got {
+                known.remove(step.name);
+            }
+            if want != got && !KNOWN.iter().any(|(name, _)| *name == step.name) {
                 differences.push(format!(
-                    "{}\n  real {} {}\n  ours {} {}",
+                    "{} {path}\n  real {} {}\n  ours {} {}",
                     step.name, want.0, want.1, got.0, got.1
                 ));
             }
         }
-        let (want, got) =
-            (events(&real, path, &from_real).await, events(&ours, path, &from_ours).await);
-        let texts = |events: &[Value]| {
-            events.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n    ")
-        };
-        if want != got {
-            differences.push(format!(
-                "events of {path}\n  real\n    {}\n  ours\n    {}",
-                texts(&want),
-                texts(&got)
-            ));
-        }
+        differences.extend(watches::compare((&real, &from_real), (&ours, &from_ours), path).await);
     }
+    differences.extend(known.iter().map(|step| format!("{step} is known to differ and does not")));
     differences.extend(definitions::compare(&real, &ours).await);
     assert!(
         differences.is_empty(),

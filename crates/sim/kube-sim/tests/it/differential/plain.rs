@@ -27,13 +27,15 @@ fn strip(value: &mut Value) {
                 causes.and_then(Value::as_array_mut).filter(|causes| causes.len() > 1)
             {
                 causes.sort_by_key(ToString::to_string);
+                // It also says the same several times.
+                causes.dedup();
                 fields.insert("message".to_owned(), json!("of the causes"));
             }
             fields.retain(|_, value| !is_nothing(value));
             for (name, value) in fields.iter_mut() {
                 match name.as_str() {
                     "uid" | "resourceVersion" | "creationTimestamp" | "deletionTimestamp"
-                    | "time" | "lastTransitionTime"
+                    | "time" | "lastTransitionTime" | "continue"
                         if !value.is_null() =>
                     {
                         *value = json!("-");
@@ -72,8 +74,10 @@ fn without_ids(text: &str) -> String {
         .map(|word| {
             let bare = word.trim_matches(|letter: char| !letter.is_alphanumeric());
             let is_uid = bare.len() == 36 && bare.matches('-').count() == 4;
+            // A version of an object, as preconditions name it.
+            let is_version = word.starts_with('(') && bare.parse::<u64>().is_ok();
             let is_time = bare.ends_with('Z') && bare.contains('T') && bare.len() == 20;
-            if is_uid || is_time { word.replace(bare, "-") } else { word.to_owned() }
+            if is_uid || is_time || is_version { word.replace(bare, "-") } else { word.to_owned() }
         })
         .collect::<Vec<_>>()
         .join(" ")

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::WIDGETS;
 use super::step::{Step, step};
 
-fn widget(name: &str, spec: &Value) -> Value {
+pub(super) fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
