@@ -7,13 +7,12 @@ use anyhow::Context as _;
 use roost_client::say;
 use roost_clock::{Clock, SystemClock};
 use roost_console::{Console, Port, Settings, Starter};
-use roost_door::{Core, Feed, FleetCore, History, House, Links};
+use roost_door::{Core, Feed, FleetCore, History, House, JoinedCore, Links};
 use roost_settings::LogSettings;
 use roost_supervise::ServiceManager;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::core::JoinedCore;
 use super::doors::Doors;
 use super::sections::Sections;
 use super::{Stop, closed, glance, hostname, reach};

@@ -1,7 +1,6 @@
 //! `roost run`: the service.
 
 mod alone;
-mod core;
 mod doors;
 pub(crate) mod sections;
 mod tls;
@@ -18,7 +17,7 @@ use prometheus_client::registry::Registry;
 use roost_agent_forge::vcenter::ForgeVms;
 use roost_clock::{Clock, Random, SystemClock};
 use roost_console::{Console, Port, Settings, Starter};
-use roost_door::{Feed, FrontDoor, History, House, Links};
+use roost_door::{Feed, FrontDoor, History, House, JoinedCore, Links};
 use roost_fleet::Recognise;
 use roost_hatchery::config::{Config, PageLinks, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
@@ -31,7 +30,6 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use self::core::JoinedCore;
 use self::doors::Doors;
 pub(crate) use self::doors::client;
 use self::sections::Sections;

@@ -10,7 +10,6 @@ use roost_hatchery::door::{PENDING, REGISTERING, WORKERS};
 /// Rows of the differences and of the weaknesses.
 const ROWS: [(char, usize); 2] = [('D', 44), ('W', 34)];
 
-/// What stands above a test.
 /// How the line above a test begins.
 const TESTS: [&str; 3] = ["#[test]", "#[tokio::test]", "#[tokio::test("];
 

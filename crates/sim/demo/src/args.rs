@@ -6,8 +6,8 @@ use clap::Parser;
 
 #[derive(Debug, Parser)]
 pub struct Demo {
-    /// Which door to show: CI jobs, VirtualMachine objects, nodes of HyperShift, or pods. What concerns jobs and speed below is the hatchery's
-    #[arg(value_enum, default_value_t = DemoDoor::Hatchery, value_name = "DOOR")]
+    /// Which door to show: CI jobs, VirtualMachine objects, nodes of HyperShift, or pods; or all of them at work on one vCenter. The last three alone run in real time, without the options below
+    #[arg(value_enum, default_value_t = DemoDoor::All, value_name = "DOOR")]
     pub(crate) door: DemoDoor,
 
     /// Where all chance comes from: the same seed is the same run, at any speed [default: a new one, printed]
@@ -46,7 +46,7 @@ pub struct Demo {
 impl Demo {
     /// Whether a view has the terminal, into which nothing else may be written.
     pub fn has_terminal(&self) -> bool {
-        self.door != DemoDoor::Hatchery || self.is_live()
+        !matches!(self.door, DemoDoor::All | DemoDoor::Hatchery) || self.is_live()
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -56,6 +56,7 @@ impl Demo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DemoDoor {
+    All,
     Hatchery,
     VmOperator,
     AgentForge,

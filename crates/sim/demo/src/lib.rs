@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod args;
+mod beside;
 mod chaos;
 mod config;
 mod demand;
@@ -65,7 +66,7 @@ pub async fn run(args: Demo) -> anyhow::Result<ExitCode> {
         DemoDoor::AgentForge => return Box::pin(nodes::run(&args)).await,
         DemoDoor::Kubelet => return Box::pin(pods::run(&args)).await,
         DemoDoor::VmOperator => return Box::pin(vms::run(&args)).await,
-        DemoDoor::Hatchery => {}
+        DemoDoor::All | DemoDoor::Hatchery => {}
     }
     let is_live = args.is_live();
     let interrupted = interruption()?;
@@ -83,6 +84,7 @@ pub async fn run(args: Demo) -> anyhow::Result<ExitCode> {
         chaos: args.chaos,
         keep: args.keep,
         narrates: !is_live,
+        all_doors: args.door == DemoDoor::All,
     })?;
     let Ok(stage) = (&mut simulation.stage).await else {
         // It has ended before it began, and says why.

@@ -14,7 +14,7 @@ use roost_agent_forge::api::{VsphereAgentPool, crds};
 use roost_agent_forge::iso::{Fetch, Fetched, IsoSource, SourceError};
 use roost_agent_forge::vcenter::{Connect, Connecting, ForgeVms, Login};
 use roost_agent_forge::{Forge, ForgeParts, WORDS, machine_version};
-use roost_clock::{Random, SystemClock};
+use roost_clock::{Clock, Random, SystemClock};
 use roost_controller::crd::install_crds;
 use roost_door::{FleetCore, FrontDoor};
 use roost_fleet::{Fleet, FleetRules, FleetSettings, OpenError};
@@ -27,7 +27,8 @@ use roost_vim::{Body, CallClass, Client, Credentials, SendFuture, Settings, Tran
 use serde_json::json;
 
 use super::Demo;
-use super::objects::{Check, play};
+use super::objects::{Narrator, play};
+use super::report::Check;
 
 pub(super) const NAMESPACE: &str = "blue";
 pub(super) const POOL: &str = "blue-gp";
@@ -123,7 +124,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let guests = Arc::new(vcenter.clone());
     let neighbours = Hypershift::new(client.clone(), settings, isos.clone(), guests);
     neighbours.set_up(&url).await.context("the neighbours")?;
-    make_folder(&vcenter).await?;
+    make_folder(&vcenter, Arc::new(SystemClock)).await?;
     furnish(&client).await?;
     let parts = ForgeParts {
         client: client.clone(),
@@ -143,31 +144,17 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let working = tokio::spawn(forge.run(std::future::pending()));
 
     let seen = Arc::clone(&door);
-    let story = async move |narrator: &mut super::objects::Narrator| {
-        let nodes = || {
-            let all = seen.requests();
-            all.iter().filter(|request| request.state == RequestState::Working).count()
-        };
-        let names = || seen.vms().into_iter().map(|vm| vm.name).collect::<Vec<_>>();
-        narrator.says(&format!("NodePool {POOL} is scaled to {MOST}"));
-        neighbours.scale(MOST);
-        narrator.until("the nodes", async || nodes() == MOST).await?;
-        let made = vcenter.0.counters().calls_of("CreateVM_Task");
-        narrator.says(&format!("NodePool {POOL} is scaled to {LEAST}"));
-        neighbours.scale(LEAST);
-        narrator.until("what is left over to go", async || names().len() == LEAST).await?;
+    let story = async move |narrator: &mut Narrator| {
+        let mut checks = tell(narrator, &*seen, &neighbours, &vcenter.0).await?;
         let left = vcenter.0.vm_names();
-        Ok(vec![
-            Check::new(
-                format!("one VM was made for each of {MOST} AgentMachines"),
-                made == MOST as u64,
-            ),
+        checks.extend([
             Check::new("one login to the vCenter", vcenter.0.counters().calls_of("Login") == 1),
             Check::new(
                 "the VMs of the machines that went are gone, and no other",
                 left.len() == others.len() + LEAST && others.iter().all(|vm| left.contains(vm)),
             ),
-        ])
+        ]);
+        Ok(checks)
     };
     let code = play(args, door, Some(core), story).await;
     working.abort();
@@ -175,10 +162,36 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     code
 }
 
+/// A NodePool is scaled up, and down again.
+pub(super) async fn tell(
+    narrator: &mut Narrator,
+    door: &dyn FrontDoor,
+    neighbours: &Hypershift,
+    vcenter: &Vcenter,
+) -> anyhow::Result<Vec<Check>> {
+    let nodes = || {
+        let all = door.requests();
+        all.iter().filter(|request| request.state == RequestState::Working).count()
+    };
+    let vms = || {
+        let names = vcenter.vm_names();
+        names.into_iter().filter(|name| name.starts_with(POOL)).count()
+    };
+    narrator.says(&format!("NodePool {POOL} is scaled to {MOST}"));
+    neighbours.scale(MOST);
+    narrator.until("the nodes", || nodes() == MOST).await?;
+    let made = vms();
+    narrator.says(&format!("NodePool {POOL} is scaled to {LEAST}"));
+    neighbours.scale(LEAST);
+    let is_small = || vms() == LEAST && door.vms().len() == LEAST;
+    narrator.until("what is left over to go", is_small).await?;
+    Ok(vec![Check::new(format!("one VM was made for each of {MOST} AgentMachines"), made == MOST)])
+}
+
 /// Where the VMs go: a folder of the hosted cluster's name.
-async fn make_folder(vcenter: &InProcess) -> anyhow::Result<()> {
+pub(super) async fn make_folder(vcenter: &InProcess, clock: Arc<dyn Clock>) -> anyhow::Result<()> {
     let settings = Settings::new("vc.demo", Credentials::new("admin", "demo"))?;
-    let (door, clock) = (Arc::new(vcenter.clone()), Arc::new(SystemClock));
+    let door = Arc::new(vcenter.clone());
     let admin =
         Client::connect(settings, door, clock).await.context("signing in to the vCenter")?;
     let this = vcenter.0.find("/DC0/vm").context("the datacenter")?;

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Demo;
+use super::report::Check;
 use super::{CONSOLE_TOKEN, listen, until_true};
 
 /// How often the narrator looks, and the page is told to.
@@ -22,34 +23,31 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// A machine that is this slow shows nothing to anybody.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// One thing that must be true at the end, and whether it is.
-#[derive(Debug)]
-pub(super) struct Check {
-    pub(super) words: String,
-    pub(super) holds: bool,
-}
-
-impl Check {
-    pub(super) fn new(words: impl Into<String>, holds: bool) -> Self {
-        Self { words: words.into(), holds }
-    }
-}
-
 /// Tells on each look what has changed since the last one.
 #[derive(Debug)]
 pub(super) struct Narrator {
     door: Arc<dyn FrontDoor>,
     began: Instant,
     told: BTreeMap<String, String>,
+    patience: Duration,
+    is_heard: bool,
 }
 
 impl Narrator {
     fn new(door: Arc<dyn FrontDoor>) -> Self {
-        Self { door, began: Instant::now(), told: BTreeMap::new() }
+        let began = Instant::now();
+        Self { door, began, told: BTreeMap::new(), patience: PATIENCE, is_heard: true }
+    }
+
+    /// One that waits as long as this and says nothing: others tell the story.
+    pub(super) fn silent(door: Arc<dyn FrontDoor>, patience: Duration) -> Self {
+        Self { patience, is_heard: false, ..Self::new(door) }
     }
 
     pub(super) fn says(&self, words: &str) {
-        say(&format!("{:>4} s  {words}\n", self.began.elapsed().as_secs()));
+        if self.is_heard {
+            say(&format!("{:>4} s  {words}\n", self.began.elapsed().as_secs()));
+        }
     }
 
     fn look(&mut self) {
@@ -77,12 +75,12 @@ impl Narrator {
     pub(super) async fn until(
         &mut self,
         what: &str,
-        mut is_so: impl AsyncFnMut() -> bool,
+        is_so: impl Fn() -> bool,
     ) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
-        while !is_so().await {
+        let (end, patience) = (Instant::now() + self.patience, self.patience);
+        while !is_so() {
             self.look();
-            anyhow::ensure!(Instant::now() < end, "waited {PATIENCE:?} in vain for {what}");
+            anyhow::ensure!(Instant::now() < end, "waited {patience:?} in vain for {what}");
             sleep(GLANCE).await;
         }
         self.look();

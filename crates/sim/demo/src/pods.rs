@@ -18,7 +18,8 @@ use roost_views::RequestState;
 use serde_json::json;
 
 use super::args::Demo;
-use super::objects::{Check, Narrator, play};
+use super::objects::{Narrator, play};
+use super::report::Check;
 
 const NODE: &str = "pool-1";
 pub(super) const NAMES: [&str; 3] = ["web-0", "web-1", "job-0"];
@@ -86,37 +87,42 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let (door, core) = (Arc::new(kubelet.door()), Arc::new(kubelet.core()));
     let working = tokio::spawn(kubelet.run(std::future::pending()));
     let (seen, pods) = (Arc::clone(&door), Api::<Pod>::namespaced(client, "default"));
-    let story = async move |narrator: &mut Narrator| {
-        let running = || {
-            let all = seen.requests();
-            all.iter().filter(|request| request.state == RequestState::Working).count()
-        };
-        let vms = || names(&host);
-        narrator.says(&format!("kubectl apply: {}", NAMES.join(", ")));
-        for name in NAMES {
-            pods.create(&PostParams::default(), &manifest(name)?).await.context("applying")?;
-        }
-        narrator.until("the microVMs", async || running() == NAMES.len()).await?;
-        let made = vms().len();
-        narrator.says(&format!("kubectl delete pod {}", NAMES[2]));
-        pods.delete(NAMES[2], &DeleteParams::default()).await?;
-        narrator.until("its microVM to go", async || vms().len() == NAMES.len() - 1).await?;
-        let gone = format!("vk-default-{}", NAMES[2]);
-        narrator.says("a microVM is killed on the host");
-        host.crash(&format!("vk-default-{}", NAMES[0]), true);
-        narrator.until("it to run again", async || running() == NAMES.len() - 1).await?;
-        Ok(vec![
-            Check::new(format!("{made} pods became a microVM each"), made == NAMES.len()),
-            Check::new(
-                "the microVM of the deleted pod is gone, and no other",
-                !vms().contains(&gone),
-            ),
-            Check::new("the microVM that was killed runs again", vms().len() == NAMES.len() - 1),
-        ])
-    };
+    let story = async move |narrator: &mut Narrator| tell(narrator, &*seen, &pods, &host).await;
     let code = play(args, door, Some(core), story).await;
     working.abort();
     code
+}
+
+/// Three pods are applied; one is deleted, and the microVM of another one is killed.
+pub(super) async fn tell(
+    narrator: &mut Narrator,
+    door: &dyn FrontDoor,
+    pods: &Api<Pod>,
+    host: &SimRuntime,
+) -> anyhow::Result<Vec<Check>> {
+    let running = || {
+        let all = door.requests();
+        all.iter().filter(|request| request.state == RequestState::Working).count()
+    };
+    let vms = || names(host);
+    narrator.says(&format!("kubectl apply: {}", NAMES.join(", ")));
+    for name in NAMES {
+        pods.create(&PostParams::default(), &manifest(name)?).await.context("applying")?;
+    }
+    narrator.until("the microVMs", || running() == NAMES.len()).await?;
+    let made = vms().len();
+    narrator.says(&format!("kubectl delete pod {}", NAMES[2]));
+    pods.delete(NAMES[2], &DeleteParams::default()).await?;
+    narrator.until("its microVM to go", || vms().len() == NAMES.len() - 1).await?;
+    let gone = format!("vk-default-{}", NAMES[2]);
+    narrator.says("a microVM is killed on the host");
+    host.crash(&format!("vk-default-{}", NAMES[0]), true);
+    narrator.until("it to run again", || running() == NAMES.len() - 1).await?;
+    Ok(vec![
+        Check::new(format!("{made} pods became a microVM each"), made == NAMES.len()),
+        Check::new("the microVM of the deleted pod is gone, and no other", !vms().contains(&gone)),
+        Check::new("the microVM that was killed runs again", vms().len() == NAMES.len() - 1),
+    ])
 }
 
 pub(super) fn names(host: &SimRuntime) -> Vec<String> {

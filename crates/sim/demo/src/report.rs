@@ -37,6 +37,8 @@ pub(super) struct Report {
     pub(super) double_workers: usize,
     pub(super) shared_addresses: usize,
     pub(super) faults: Option<Vec<(&'static str, u64)>>,
+    /// What the stories of the other doors found at their ends.
+    pub(super) others: Vec<Check>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,6 +84,12 @@ pub(super) struct Check {
     pub(super) words: String,
 }
 
+impl Check {
+    pub(super) fn new(words: impl Into<String>, holds: bool) -> Self {
+        Self { holds, words: words.into() }
+    }
+}
+
 impl Report {
     /// All that must hold. What can only be said of a whole run is not asked of one that was stopped.
     pub(super) fn checks(&self) -> Vec<Check> {
@@ -96,6 +104,7 @@ impl Report {
             checks.push(self.everything_ended());
             checks.push(self.nothing_left());
         }
+        checks.extend(self.others.iter().cloned());
         checks
     }
 
@@ -305,6 +314,7 @@ mod tests {
                 ("cut vCenter connections", 22),
                 ("CDS faults", 137),
             ]),
+            others: vec![Check::new("3 pods became a microVM each", true)],
         }
     }
 
@@ -327,7 +337,7 @@ mod tests {
     #[test]
     fn each_thing_that_must_not_be_fails_its_check() {
         assert!(report().is_well());
-        let spoil: [fn(&mut Report); 8] = [
+        let spoil: [fn(&mut Report); 9] = [
             |report| report.double_workers = 1,
             |report| report.most.cpus = 41,
             |report| report.most.workers = 15,
@@ -336,6 +346,7 @@ mod tests {
             |report| report.jobs.refused = 1,
             |report| report.vms.others = 1,
             |report| report.vms.spares = 4,
+            |report| report.others[0].holds = false,
         ];
         for (number, spoil) in spoil.into_iter().enumerate() {
             let mut report = report();

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
-use roost_door::{Core, Feed, FrontDoor, History, House, Links};
+use roost_door::{Core, Feed, FrontDoor, History, House, JoinedCore, Links};
+use roost_fleet::Recognise;
 use roost_hatchery::config::{Config, Surroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, OpenFleet, StartError, Stopped, Wiring};
@@ -20,6 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use super::CONSOLE_TOKEN;
 use super::Speed;
+use super::beside::{self, Cluster, KubeDoors, Stories};
 use super::chaos::Chaos;
 use super::config::{self, Nowhere};
 use super::demand::Demand;
@@ -53,6 +55,8 @@ pub(super) struct Setting {
     pub(super) keep: bool,
     /// Lines about what happens, on stdout.
     pub(super) narrates: bool,
+    /// The Kubernetes doors work beside the hatchery.
+    pub(super) all_doors: bool,
 }
 
 /// A simulation on its own thread. It ends when this is dropped, or by itself.
@@ -128,18 +132,25 @@ impl Play {
         let world = World::start(&random, &clock, FOREIGN_VMS)?;
         let witness = Witness::new(world.clone(), config.ledger_limits());
         let feed = Feed::default();
-        let (mut hatchery, door) = open(&config, &world, &clock, &random, &feed).await?;
-        let shown_door = LookingIn::new(Arc::clone(&door) as Arc<dyn FrontDoor>);
-        let shown_core = LookingIn::new(door as Arc<dyn Core>);
+        let cluster = if self.setting.all_doors {
+            Some(Cluster::start(&world, &random, &clock).await?)
+        } else {
+            None
+        };
+        let surroundings = Around { config, clock: Arc::clone(&clock), random, feed, cluster };
+        let mut life = surroundings.open(&world).await?;
+        let shown: Vec<_> = life.doors().into_iter().map(LookingIn::new).collect();
+        let shown_core = LookingIn::new(life.core());
+        let Around { random, feed, cluster, .. } = &surroundings;
         let demand = Demand::draw(self.setting.jobs, &mut random.fork("demand"));
         let (pace, restart) = (Pace::new(speed), Arc::new(Notify::new()));
         let mut house = House {
-            name: hatchery.name().to_owned(),
+            name: life.hatchery.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: clock.now(),
             clock: LookingIn::new(Arc::clone(&clock)),
             observes_only: false,
-            doors: vec![Arc::clone(&shown_door) as Arc<dyn FrontDoor>],
+            doors: shown.iter().map(|door| Arc::clone(door) as Arc<dyn FrontDoor>).collect(),
             core: Some(Arc::clone(&shown_core) as Arc<dyn Core>),
             feed: feed.clone(),
             history: History::default(),
@@ -157,14 +168,24 @@ impl Play {
             token: CONSOLE_TOKEN.to_owned(),
             seed,
             waves: AtomicU64::new(0),
+            kube: cluster.as_ref().map(|cluster| cluster.kube.clone()),
         }));
-        let stage =
-            Stage { house: Arc::new(house), world: world.clone(), witness: witness.clone(), jobs };
+        let mut tasks = JoinSet::new();
+        let stories = match (cluster, house.doors.as_slice()) {
+            (Some(cluster), [_, objects, nodes, pods]) => {
+                tasks.spawn(cluster.clone().go_on());
+                let theirs = [objects, nodes, pods].map(Arc::clone);
+                beside::tell(cluster, &world, theirs, &mut tasks)
+            }
+            _ => Stories::default(),
+        };
+        let house = Arc::new(house);
+        let (world_seen, witness_seen) = (world.clone(), witness.clone());
+        let stage = Stage { house, world: world_seen, witness: witness_seen, jobs, stories };
         let began = Instant::now();
         // Nobody has to look on.
         let _ = opened.send(stage.clone());
 
-        let mut tasks = JoinSet::new();
         tasks.spawn(keep_pace(Arc::clone(&pace), release));
         tasks.spawn(witness.clone().keep_looking());
         tasks.spawn(arrive(demand, witness.clone(), world.clone()));
@@ -187,7 +208,7 @@ impl Play {
             tokio::select! {
                 biased;
                 () = was_stopped(&mut self.stopped) => break ended.unwrap_or(Ended::Stopped),
-                Some(why) = gave_up(&hatchery) => bail!("the hatchery stopped: {why}"),
+                Some(why) = gave_up(&life.hatchery) => bail!("the hatchery stopped: {why}"),
                 settled = &mut settling, if ended.is_none() => {
                     let report = reckon(&stage, seed, settled, began.elapsed(), chaos.as_ref());
                     self.report.send_replace(Some(Arc::new(report)));
@@ -198,12 +219,13 @@ impl Play {
                 }
                 () = restart.notified() => {
                     // The process dies as it is; what it asked for is carried out nevertheless.
-                    drop(hatchery);
+                    drop(life);
                     sleep(DOWN).await;
-                    let (again, door) = open(&config, &world, &clock, &random, &feed).await?;
-                    hatchery = again;
-                    shown_door.replace(Arc::clone(&door) as Arc<dyn FrontDoor>);
-                    shown_core.replace(door as Arc<dyn Core>);
+                    life = surroundings.open(&world).await?;
+                    for (shown, door) in shown.iter().zip(life.doors()) {
+                        shown.replace(door);
+                    }
+                    shown_core.replace(life.core());
                     stage.house.history.note(clock.now(), "killed and started again");
                 }
                 () = sleep(LOOK), if ended.is_some() => {}
@@ -214,30 +236,68 @@ impl Play {
             self.report.send_replace(Some(Arc::new(report)));
         }
         tasks.abort_all();
-        hatchery.shut_down(GRACE).await;
-        hatchery.fleet().shut_down().await;
+        life.hatchery.shut_down(GRACE).await;
+        life.hatchery.fleet().shut_down().await;
         Ok(())
     }
 }
 
-/// A hatchery that decides, and what is shown of it.
-async fn open(
-    config: &Arc<Config>,
-    world: &World,
-    clock: &Arc<dyn Clock>,
-    random: &Random,
-    feed: &Feed,
-) -> anyhow::Result<(Hatchery, Arc<HatcheryDoor>)> {
-    let mut registry = Registry::default();
-    let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-    let wiring = wiring(config, world, clock, random, &metrics).await;
-    let wiring = wiring.context("opening the vCenter")?;
-    let hatchery = Hatchery::start(wiring).await.context("starting the hatchery")?;
-    hatchery.opened().await;
-    let controls = Some(hatchery.controls());
-    let build = Build::default();
-    let door = HatcheryDoor::new(hatchery.window(), controls, registry, metrics, build, feed);
-    Ok((hatchery, door))
+/// What a process of Roost is started with, and started with again.
+struct Around {
+    config: Arc<Config>,
+    clock: Arc<dyn Clock>,
+    random: Random,
+    feed: Feed,
+    cluster: Option<Cluster>,
+}
+
+impl Around {
+    async fn open(&self, world: &World) -> anyhow::Result<Life> {
+        let Self { config, clock, random, feed, cluster } = self;
+        let mut registry = Registry::default();
+        let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
+        let others = cluster.as_ref().map(|_| Cluster::recognise()).unwrap_or_default();
+        let wiring = wiring(config, world, clock, random, &metrics, others).await;
+        let wiring = wiring.context("opening the vCenter")?;
+        let hatchery = Hatchery::start(wiring).await.context("starting the hatchery")?;
+        hatchery.opened().await;
+        let controls = Some(hatchery.controls());
+        let build = Build::default();
+        let door = HatcheryDoor::new(hatchery.window(), controls, registry, metrics, build, feed);
+        let beside = match cluster {
+            Some(cluster) => Some(cluster.open(hatchery.fleet()).await?),
+            None => None,
+        };
+        Ok(Life { hatchery, door, beside })
+    }
+}
+
+/// One life of Roost: a hatchery that decides, the doors beside it, and what is shown of them.
+struct Life {
+    hatchery: Hatchery,
+    door: Arc<HatcheryDoor>,
+    beside: Option<KubeDoors>,
+}
+
+impl Life {
+    fn doors(&self) -> Vec<Arc<dyn FrontDoor>> {
+        let mut doors = vec![Arc::clone(&self.door) as Arc<dyn FrontDoor>];
+        doors.extend(self.beside.iter().flat_map(|beside| beside.doors.iter().cloned()));
+        doors
+    }
+
+    fn core(&self) -> Arc<dyn Core> {
+        let first = Arc::clone(&self.door) as Arc<dyn Core>;
+        match &self.beside {
+            None => first,
+            Some(beside) => Arc::new(JoinedCore {
+                first,
+                others: vec![Arc::clone(&beside.core)],
+                doors: self.doors().iter().map(|door| door.words()).collect(),
+                registries: beside.registries.clone(),
+            }),
+        }
+    }
 }
 
 pub(super) async fn wiring(
@@ -246,10 +306,11 @@ pub(super) async fn wiring(
     clock: &Arc<dyn Clock>,
     random: &Random,
     metrics: &Arc<Metrics>,
+    others: Vec<Arc<dyn Recognise>>,
 ) -> Result<Wiring, StartError> {
     let surroundings: Arc<dyn Surroundings + Send + Sync> = Arc::new(Nowhere);
     let vcenter =
-        OpenFleet::open(config, &surroundings, world.door(), clock, metrics, Vec::new()).await?;
+        OpenFleet::open(config, &surroundings, world.door(), clock, metrics, others).await?;
     Ok(Wiring {
         config: Arc::clone(config),
         surroundings,
@@ -295,6 +356,7 @@ async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
             let jobs = stage.witness.jobs();
             stage.refused().len() == jobs.iter().filter(|job| job.impossible.is_some()).count()
         };
+        let is_over = is_over && stage.stories.are_over();
         if is_over && vms.others == 0 && vms.spares == wanted && all_refused() {
             return Ended::ByItself;
         }

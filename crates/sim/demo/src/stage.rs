@@ -8,6 +8,7 @@ use roost_cds::JobStatus;
 use roost_door::House;
 use roost_views::{DecisionQuery, DecisionView};
 
+use super::beside::Stories;
 use super::witness::Witness;
 use super::world::World;
 
@@ -19,6 +20,8 @@ pub(super) struct Stage {
     pub(super) witness: Witness,
     /// All jobs that will have come by the end.
     pub(super) jobs: Arc<AtomicU64>,
+    /// Of the doors beside the hatchery; none if it is alone.
+    pub(super) stories: Stories,
 }
 
 /// Where the jobs are. Each is in one of them.

@@ -48,7 +48,7 @@ impl Lab {
         let world = World::start(&random, &clock, foreign_vms).unwrap();
         let mut registry = Registry::default();
         let metrics = Arc::new(Metrics::register(&mut registry, &config.identity.name));
-        let wiring = wiring(&config, &world, &clock, &random, &metrics).await.unwrap();
+        let wiring = wiring(&config, &world, &clock, &random, &metrics, Vec::new()).await.unwrap();
         let hatchery = if observes_only {
             Hatchery::observe(wiring).await.unwrap()
         } else {

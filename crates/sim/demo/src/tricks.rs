@@ -7,6 +7,7 @@ use std::time::Duration;
 use roost_cds_sim::Fault;
 use roost_clock::Random;
 use roost_door::{Demonstration, Refused, Trick};
+use roost_kube_sim::KubeSim;
 use roost_vcenter_sim::{Action, Outage, Rule};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -24,6 +25,8 @@ const HUNG: u64 = 5;
 /// Requests to CDS that fail while it is cut off.
 const CUT: u64 = 120;
 const MORE_JOBS: usize = 50;
+/// Beside CDS.
+const CUT_KUBE_AT: usize = 4;
 
 /// The tricks of one demo.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub(super) struct Tricks {
     pub(super) token: String,
     pub(super) seed: u64,
     pub(super) waves: AtomicU64,
+    /// The API server of the doors beside the hatchery, if they are there.
+    pub(super) kube: Option<KubeSim>,
 }
 
 impl Tricks {
@@ -64,7 +69,7 @@ impl Demonstration for Tricks {
     fn tricks(&self) -> Vec<Trick> {
         let trick = |name, words: &str, about| Trick { name, words: words.to_owned(), about };
         let pause = if self.pace.is_paused() { "Let time go on" } else { "Stop time" };
-        vec![
+        let mut tricks = vec![
             trick("restart-vcenter", "Restart vCenter", "refuses all calls for 2 minutes"),
             trick("fill-datastore", "Fill the datastore", "the next 15 clones fail"),
             trick("hang-calls", "Hang calls", "the next 5 changes of VMs are never answered"),
@@ -75,7 +80,12 @@ impl Demonstration for Tricks {
             trick("slower", "Half speed", "for a closer look"),
             trick("faster", "Double speed", "for the impatient"),
             trick("pause", pause, "the page goes on"),
-        ]
+        ];
+        if self.kube.is_some() {
+            let cut = trick("cut-kube", "Cut off the API server", "it is away for 2 minutes");
+            tricks.insert(CUT_KUBE_AT, cut);
+        }
+        tricks
     }
 
     fn play(&self, name: &str) -> Result<String, Refused> {
@@ -100,6 +110,10 @@ impl Demonstration for Tricks {
                 cds.inject(Fault::on("**").first(CUT).answer(503, 0));
                 cds.close_websockets(roost_cds::SocketClosed::ABNORMAL);
                 format!("CDS answers the next {CUT} requests with errors")
+            }
+            "cut-kube" if let Some(kube) = &self.kube => {
+                kube.restart(OUTAGE);
+                "the API server is away, and is back in 2 simulated minutes".to_owned()
             }
             "add-jobs" => {
                 self.add_jobs();

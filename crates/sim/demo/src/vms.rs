@@ -26,7 +26,8 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::nodes::InProcess;
-use super::objects::{Check, Narrator, play};
+use super::objects::{Narrator, play};
+use super::report::Check;
 use crate::args::Demo;
 
 pub(super) const NAMESPACE: &str = "team-a";
@@ -66,32 +67,13 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
 
     let (seen, vms) = (Arc::clone(&door), Api::<VirtualMachine>::namespaced(client, NAMESPACE));
     let story = async move |narrator: &mut Narrator| {
-        let running = || {
-            let all = seen.requests();
-            all.iter().filter(|request| request.state == RequestState::Working).count()
-        };
-        narrator.says(&format!("kubectl apply: {}", NAMES.join(", ")));
-        for name in NAMES {
-            vms.create(&PostParams::default(), &manifest(name)?).await.context("applying")?;
-        }
-        narrator.until("the VMs and their addresses", async || running() == NAMES.len()).await?;
-        let on = |name: &str| vcenter.0.vm(name).is_some_and(|vm| vm.power == Power::On);
-        let all_on = NAMES.iter().all(|name| on(name));
-        narrator.says(&format!("kubectl patch vm {}: powerState PoweredOff", NAMES[1]));
-        let off = json!({"spec": {"powerState": "PoweredOff"}});
-        vms.patch(NAMES[1], &PatchParams::default(), &Patch::Merge(off)).await?;
-        narrator.until("the power-off", async || !on(NAMES[1])).await?;
-        narrator.says(&format!("kubectl delete vm {}", NAMES[2]));
-        vms.delete(NAMES[2], &DeleteParams::default()).await?;
-        narrator.until("the deletion", async || vcenter.0.vm(NAMES[2]).is_none()).await?;
-        narrator.until("the object to go", async || seen.requests().len() == 2).await?;
+        let mut checks = tell(narrator, &*seen, &vms, &vcenter.0).await?;
         sleep(AT_REST).await;
         let before = calls(&vcenter.0);
         sleep(AT_REST).await;
         let at_rest = calls(&vcenter.0) - before;
         let left = vcenter.0.vm_names();
-        Ok(vec![
-            Check::new(format!("{} objects became VMs with an address", NAMES.len()), all_on),
+        checks.extend([
             Check::new("one login to the vCenter", vcenter.0.counters().calls_of("Login") == 1),
             Check::new(
                 "the VM of the deleted object is gone, and no other",
@@ -101,11 +83,45 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
                 format!("{AT_REST:?} at rest cost {at_rest} calls beside the shared long poll"),
                 at_rest == 0,
             ),
-        ])
+        ]);
+        Ok(checks)
     };
     let code = play(args, door, Some(core), story).await;
     working.abort();
     code
+}
+
+/// Three objects are applied; one VM is powered off, one is deleted.
+pub(super) async fn tell(
+    narrator: &mut Narrator,
+    door: &dyn FrontDoor,
+    vms: &Api<VirtualMachine>,
+    vcenter: &Vcenter,
+) -> anyhow::Result<Vec<Check>> {
+    let running = || {
+        let all = door.requests();
+        all.iter().filter(|request| request.state == RequestState::Working).count()
+    };
+    narrator.says(&format!("kubectl apply: {}", NAMES.join(", ")));
+    for name in NAMES {
+        vms.create(&PostParams::default(), &manifest(name)?).await.context("applying")?;
+    }
+    narrator.until("the VMs and their addresses", || running() == NAMES.len()).await?;
+    let on = |name: &str| vcenter.vm(name).is_some_and(|vm| vm.power == Power::On);
+    let all_on = NAMES.iter().all(|name| on(name));
+    narrator.says(&format!("kubectl patch vm {}: powerState PoweredOff", NAMES[1]));
+    let off = json!({"spec": {"powerState": "PoweredOff"}});
+    vms.patch(NAMES[1], &PatchParams::default(), &Patch::Merge(off)).await?;
+    narrator.until("the power-off", || !on(NAMES[1])).await?;
+    narrator.says(&format!("kubectl delete vm {}", NAMES[2]));
+    vms.delete(NAMES[2], &DeleteParams::default()).await?;
+    narrator.until("the deletion", || vcenter.vm(NAMES[2]).is_none()).await?;
+    narrator.until("the object to go", || door.requests().len() == NAMES.len() - 1).await?;
+    let kept = NAMES[..2].iter().all(|name| vcenter.vm(name).is_some());
+    Ok(vec![
+        Check::new(format!("{} objects became VMs with an address", NAMES.len()), all_on),
+        Check::new("the VM of the deleted object went, those of the others stay", kept),
+    ])
 }
 
 fn calls(vcenter: &Vcenter) -> u64 {

@@ -12,6 +12,7 @@ use roost_vcenter_sim::{Power, VmGlance};
 use roost_vim::wire::MoRef;
 use tokio::time::sleep;
 
+use super::beside::is_theirs;
 use super::demand::Queued;
 use super::world::World;
 
@@ -148,15 +149,19 @@ impl Witness {
 
 impl Seen {
     fn note(&mut self, vms: &[VmGlance], workers: u64) {
-        let own: Vec<&VmGlance> =
+        let of_roost: Vec<&VmGlance> =
             vms.iter().filter(|vm| !self.foreign.contains_key(&vm.moref)).collect();
-        let mut most = Most { workers, own_vms: own.len() as u64, ..Most::default() };
         let mut addresses = BTreeSet::new();
+        for vm in of_roost.iter().filter(|vm| vm.power == Power::On) {
+            self.shared_addresses.extend(vm.ip.filter(|ip| !addresses.insert(*ip)));
+        }
+        // Limits are those of the hatchery's account.
+        let own: Vec<&VmGlance> = of_roost.into_iter().filter(|vm| !is_theirs(&vm.name)).collect();
+        let mut most = Most { workers, own_vms: own.len() as u64, ..Most::default() };
         for vm in &own {
             if vm.power == Power::On {
                 most.cpus += u64::try_from(vm.cpus).unwrap_or(0);
                 most.memory_mb += u64::try_from(vm.memory_mb).unwrap_or(0);
-                self.shared_addresses.extend(vm.ip.filter(|ip| !addresses.insert(*ip)));
             }
             let was_spare = self
                 .own

@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use roost_door::{Core, CoreView, DoorWords};
 use roost_views::{
     AddressView, DecisionQuery, DecisionView, DeletionsDetail, LinkDetail, StepView, SubjectKind,
 };
 
+use crate::{Core, CoreView, DoorWords};
+
 /// The core of the first door, with what the others have beside it.
-pub(super) struct JoinedCore {
+pub struct JoinedCore {
     /// Of the vCenter that people look at first.
-    pub(super) first: Arc<dyn Core>,
+    pub first: Arc<dyn Core>,
     /// Of vCenters that only another door works in.
-    pub(super) others: Vec<Arc<dyn Core>>,
+    pub others: Vec<Arc<dyn Core>>,
     /// What each door and its requests are called.
-    pub(super) doors: Vec<DoorWords>,
+    pub doors: Vec<DoorWords>,
     /// Of doors that do not write their own.
-    pub(super) registries: Vec<Arc<Registry>>,
+    pub registries: Vec<Arc<Registry>>,
 }
 
 impl fmt::Debug for JoinedCore {
