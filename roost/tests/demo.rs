@@ -71,6 +71,25 @@ fn every_job_is_done_nothing_is_left_and_a_seed_is_a_run_at_any_speed() {
 }
 
 #[test]
+fn all_doors_work_on_one_vcenter_and_a_seed_is_a_run() {
+    let args = ["demo", "--plain", "--speed", "max", "--seed", "7", "--jobs", "20"];
+    let all = || roost(&args).args(["--listen", "127.0.0.1:0"]).output().unwrap();
+    let first = all();
+    assert_all_is_well(&first);
+    let summary = summary(&first);
+    for part in [
+        "ok   3 objects became VMs with an address",
+        "ok   the VM of the deleted object went, those of the others stay",
+        "ok   one VM was made for each of 3 AgentMachines",
+        "ok   3 pods became a microVM each",
+        "ok   the microVM that was killed runs again",
+    ] {
+        assert!(summary.contains(part), "{part:?} is missing in\n{summary}");
+    }
+    assert_eq!(said(&first), said(&all()), "line by line");
+}
+
+#[test]
 fn each_kubernetes_door_tells_its_story_and_checks_its_end() {
     let doors =
         [("vm-operator", "3 objects became VMs"), ("kubelet", "3 pods became a microVM each")];

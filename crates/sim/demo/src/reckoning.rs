@@ -17,7 +17,7 @@ pub(super) fn reckon(
     took: Duration,
     chaos: Option<&Chaos>,
 ) -> Report {
-    let Stage { house, world, witness, .. } = stage;
+    let Stage { world, witness, .. } = stage;
     let tally = stage.tally();
     let (refused, jobs) = (stage.refused(), witness.jobs());
     let is_impossible =
@@ -61,7 +61,7 @@ pub(super) fn reckon(
             all: counters.total_calls(),
             long_polls: counters.calls_of("WaitForUpdatesEx"),
         },
-        pools: house.pools().into_iter().map(pool).collect(),
+        pools: stage.pools().into_iter().map(pool).collect(),
         vms: witness.vms(),
         most: witness.most(),
         limits: witness.limits().clone(),

@@ -236,6 +236,8 @@ impl Play {
             self.report.send_replace(Some(Arc::new(report)));
         }
         tasks.abort_all();
+        // What they need goes after them.
+        life.beside = None;
         life.hatchery.shut_down(GRACE).await;
         life.hatchery.fleet().shut_down().await;
         Ok(())
@@ -351,7 +353,7 @@ async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
         if is_over && let Some(chaos) = chaos {
             chaos.end();
         }
-        let wanted: u64 = stage.house.pools().iter().map(|pool| pool.wanted).sum();
+        let wanted: u64 = stage.pools().iter().map(|pool| pool.wanted).sum();
         let all_refused = || {
             let jobs = stage.witness.jobs();
             stage.refused().len() == jobs.iter().filter(|job| job.impossible.is_some()).count()

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roost_cds::JobStatus;
 use roost_door::House;
-use roost_views::{DecisionQuery, DecisionView};
+use roost_hatchery::door::HATCHERY;
+use roost_views::{DecisionQuery, DecisionView, PoolView};
 
 use super::beside::Stories;
 use super::witness::Witness;
@@ -57,6 +58,12 @@ impl Stage {
         }
         tally.to_come = self.jobs.load(Ordering::Relaxed).saturating_sub(tally.arrived());
         tally
+    }
+
+    /// The hatchery's warm pools.
+    pub(super) fn pools(&self) -> Vec<PoolView> {
+        let all = self.house.pools().into_iter();
+        all.filter(|pool| pool.door == HATCHERY.as_str()).collect()
     }
 
     /// A browser or another program follows it.

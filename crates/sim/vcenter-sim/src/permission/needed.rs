@@ -217,6 +217,7 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "VApp.Import",
     "VApp.PowerOff",
     "VApp.PowerOn",
+    "VApp.Suspend",
     "VirtualMachine.Config.AddExistingDisk",
     "VirtualMachine.Config.AddNewDisk",
     "VirtualMachine.Config.AddRemoveDevice",
