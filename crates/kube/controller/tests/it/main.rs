@@ -3,6 +3,7 @@
 
 mod access;
 mod campaign;
+mod causes;
 mod events;
 mod lab;
 mod leader;
@@ -11,4 +12,5 @@ mod real;
 mod serving;
 mod toy;
 mod webhooks;
+mod wire;
 mod writes;

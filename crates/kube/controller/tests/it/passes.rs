@@ -249,15 +249,27 @@ async fn the_metrics_have_their_upstream_names() {
     lab.settle().await;
     let series = "controller_runtime_reconcile_total{controller=\"toy\",result=\"success\"}";
     assert!(replica.metric(series) >= 1.0);
+    for result in ["error", "requeue", "requeue_after"] {
+        replica.metric(&format!(
+            "controller_runtime_reconcile_total{{controller=\"toy\",result=\"{result}\"}}"
+        ));
+    }
     let text = replica.metrics();
     for name in [
         "controller_runtime_reconcile_errors_total",
+        "controller_runtime_terminal_reconcile_errors_total",
+        "controller_runtime_reconcile_panics_total",
+        "controller_runtime_reconcile_timeouts_total",
         "controller_runtime_reconcile_time_seconds_bucket",
         "controller_runtime_max_concurrent_reconciles",
         "controller_runtime_active_workers",
         "workqueue_depth",
         "workqueue_adds_total",
+        "workqueue_retries_total",
         "workqueue_queue_duration_seconds_bucket",
+        "workqueue_work_duration_seconds_bucket",
+        "workqueue_unfinished_work_seconds",
+        "workqueue_longest_running_processor_seconds",
     ] {
         assert!(text.contains(&format!("{name}{{")), "{name} in\n{text}");
     }

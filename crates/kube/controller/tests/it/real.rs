@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::access::needs;
 use crate::lab::{Replica, ToyDoor, key};
 use crate::toy::{Toy, World, toy};
+use crate::wire::Wire;
 
 /// A loaded machine is slow; a wait that takes this long has failed.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -72,7 +73,10 @@ async fn the_toy_door_works_on_a_real_api_server() {
     let Some(mut cluster) = started.unwrap() else { return };
     let client = cluster.client().await;
     install_crds(&client, &[Toy::crd()], "toys").await.unwrap();
-    let audit = Audit::grant(&client, needs(), "toys", "default").await.unwrap();
+    // The door's connections go through a wire that can be cut, those of the test do not.
+    let wire = Wire::to(&cluster.url()).await;
+    let admin = wire.client(&cluster.kubeconfig()).await;
+    let audit = Audit::grant(&admin, needs(), "toys", "default").await.unwrap();
     let lab = RealLab { client, door: audit.client(), world: World::default() };
     let first = lab.candidate("one");
     timeout(PATIENCE, first.status.leads()).await.unwrap();
@@ -91,6 +95,14 @@ async fn the_toy_door_works_on_a_real_api_server() {
     }
     lab.until("the signals are served", async |lab| lab.world.passes() > passes).await;
     assert_eq!(lab.toys().get("a").await.unwrap().resource_version(), settled, "no write");
+
+    // The watches are cut; what changes while there are none is found when they are back.
+    wire.cut();
+    let patch = Patch::Merge(json!({"spec": {"size": 5}}));
+    lab.toys().patch("a", &PatchParams::default(), &patch).await.unwrap();
+    lab.shows("a", 5).await;
+    assert!(wire.cuts() > 0, "nothing was connected");
+    assert_eq!(lab.world.inside().machines.len(), 1);
 
     // The server goes away; what changes while the door is blind is found afterwards.
     let cluster = tokio::task::spawn_blocking(move || {

@@ -63,6 +63,8 @@ pub(crate) struct Inside {
     pub(crate) passes: BTreeMap<String, u32>,
     /// In the order in which passes began.
     pub(crate) order: Vec<String>,
+    /// By key, why it was queued.
+    pub(crate) causes: Vec<(String, Cause)>,
     /// Uids of toys whose deletion was asked for.
     pub(crate) may_delete: BTreeSet<String>,
     pub(crate) complaints: Vec<String>,
@@ -225,6 +227,8 @@ impl Reconciler for Toys {
     }
 
     fn priority(&self, object: Option<&Toy>, cause: Cause) -> i32 {
+        let name = object.map(ResourceExt::name_any).unwrap_or_default();
+        self.world.inside().causes.push((name, cause));
         let is_urgent = object.is_some_and(|toy| toy.annotations().contains_key("urgent"));
         if is_urgent { 50 } else { cause.usual_priority() }
     }
