@@ -32,7 +32,7 @@ const CHARTS: [Chart; 2] = [
         folder: "deploy/helm/roost-agent-forge",
         kustomize: "deploy/agent-forge",
         namespace: "agent-forge-operator-system",
-        files: &["rbac.yaml", "deployment.yaml"],
+        files: &["rbac.yaml", "people.yaml", "deployment.yaml"],
         values: &[
             ("replicas: 1", "replicas: {{ .Values.replicas }}"),
             ("image: roost\n", "image: {{ .Values.image }}\n"),

@@ -10,10 +10,13 @@ pub enum Bug {
     LeavesVms,
     /// A VsphereAgent that somebody deletes takes a worker in use with it.
     DestroysBound,
+    /// An AgentMachine that has a spare gets a VM of its own too.
+    AsksTwice,
 }
 
 impl Bug {
-    pub const ALL: [Self; 3] = [Self::ForgetsMarkers, Self::LeavesVms, Self::DestroysBound];
+    pub const ALL: [Self; 4] =
+        [Self::ForgetsMarkers, Self::LeavesVms, Self::DestroysBound, Self::AsksTwice];
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -41,22 +41,19 @@ impl Hypershift {
     }
 
     async fn say_waiting(&self, machine: &DynamicObject) -> Result<(), kube::Error> {
-        let is_new = self.settings.summary == Summary::IssuesReported;
-        let make = |kind: &str, reason: &str, severity: &str| {
-            let mut one = json!({"type": kind, "status": "False", "reason": reason, "lastTransitionTime": "2026-07-01T00:00:00Z"});
-            if is_new {
-                one["message"] = json!("no Agent matches");
-            } else {
-                one["severity"] = json!(severity);
-            }
-            one
+        let summary = self.settings.summary;
+        let ready = match summary {
+            Summary::Classic => "NoSuitableAgents",
+            Summary::IssuesReported => "IssuesReported",
         };
-        let summary = if is_new { "IssuesReported" } else { "NoSuitableAgents" };
+        let missing = |kind, reason, severity| condition_of(summary, kind, reason, Some(severity));
         let conditions = json!([
-            make("AgentReserved", "NoSuitableAgents", "Warning"),
-            make("AgentSpecSynced", "AgentNotYetFound", "Info"),
-            make("Installed", "AgentNotYetFound", "Info"),
-            make("Ready", summary, "Warning"),
+            missing("AgentReserved", "NoSuitableAgents", "Warning"),
+            missing("AgentSpecSynced", "AgentNotYetFound", "Info"),
+            missing("AgentValidated", "AgentNotYetFound", "Info"),
+            missing("AgentRequirementsMet", "AgentNotYetFound", "Info"),
+            missing("Installed", "AgentNotYetFound", "Info"),
+            missing("Ready", ready, "Warning"),
         ]);
         if machine.data.pointer("/status/conditions") == Some(&conditions) {
             return Ok(());
@@ -83,9 +80,10 @@ impl Hypershift {
         let api = self.api(&kinds::agent_machines(), &self.settings.control_plane);
         let patch = json!({"spec": {"providerID": format!("agent://{agent_name}")}});
         api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let summary = self.settings.summary;
         let conditions = json!([
-            {"type": "AgentReserved", "status": "True", "reason": "AgentReserved", "message": ""},
-            {"type": "Ready", "status": "False", "reason": "AgentNotInstalled", "message": ""},
+            condition_of(summary, "AgentReserved", "AgentReserved", None),
+            condition_of(summary, "Ready", "AgentNotInstalled", Some("Info")),
         ]);
         let reference = json!({"namespace": self.settings.namespace, "name": agent_name});
         self.memory().since.insert(format!("bound/{name}"), Instant::now());
@@ -100,9 +98,10 @@ impl Hypershift {
         let api = self.api(&kinds::agents(), &self.settings.namespace);
         let installed = json!({"status": {"conditions": [{"type": "Connected", "status": "True", "reason": "Seen", "message": ""}, {"type": "Installed", "status": "True", "reason": "InstallationCompleted", "message": ""}]}});
         api.patch_status(agent, &PatchParams::default(), &Patch::Merge(installed)).await?;
+        let summary = self.settings.summary;
         let conditions = json!([
-            {"type": "AgentReserved", "status": "True", "reason": "AgentReserved", "message": ""},
-            {"type": "Ready", "status": "True", "reason": "Ready", "message": ""},
+            condition_of(summary, "AgentReserved", "AgentReserved", None),
+            condition_of(summary, "Ready", "Ready", None),
         ]);
         self.set_status(machine, json!({"status": {"ready": true, "conditions": conditions}}))
             .await?;
@@ -121,9 +120,15 @@ impl Hypershift {
         if agent.is_empty() {
             return Ok(());
         }
+        let api = self.api(&kinds::agents(), &self.settings.namespace);
+        let Some(found) = api.get_opt(agent).await? else { return Ok(()) };
+        // One that was given back may have been bound by another machine meanwhile.
+        let label = found.labels().get(REF);
+        if label.is_none_or(|label| *label != machine && Some(label) != object.uid().as_ref()) {
+            return Ok(());
+        }
         let patch =
             json!({"metadata": {"labels": {REF: null}}, "spec": {"clusterDeploymentName": null}});
-        let api = self.api(&kinds::agents(), &self.settings.namespace);
         match api.patch(agent, &PatchParams::default(), &Patch::Merge(patch)).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
@@ -137,6 +142,20 @@ impl Hypershift {
             .await
             .map(drop)
     }
+}
+
+/// A condition in the form of its time: the classic one has a severity while it is False and says something only where there is something to
+/// say; the newer one has all fields of a Kubernetes condition and knows no severity. `missing` is the severity of what is lacking.
+fn condition_of(summary: Summary, kind: &str, reason: &str, missing: Option<&str>) -> Value {
+    let status = if missing.is_some() { "False" } else { "True" };
+    let mut one = json!({"type": kind, "status": status, "reason": reason, "lastTransitionTime": "2026-07-01T00:00:00Z"});
+    match (summary, missing) {
+        (Summary::IssuesReported, Some(_)) => one["message"] = json!("no Agent matches"),
+        (Summary::IssuesReported, None) => one["message"] = json!(""),
+        (Summary::Classic, Some(severity)) => one["severity"] = json!(severity),
+        (Summary::Classic, None) => {}
+    }
+    one
 }
 
 fn condition(object: &DynamicObject, kind: &str) -> Option<String> {
@@ -159,4 +178,23 @@ fn is_suitable(agent: &DynamicObject, machine: &DynamicObject) -> bool {
         && !agent.labels().contains_key(REF)
         && agent.data.pointer("/spec/approved") == Some(&Value::Bool(true))
         && text(agent, "/spec/clusterDeploymentName/name").is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_have_the_form_of_their_time() {
+        for missing in [None, Some("Warning")] {
+            let newer = condition_of(Summary::IssuesReported, "Ready", "IssuesReported", missing);
+            for field in ["type", "status", "reason", "message", "lastTransitionTime"] {
+                assert!(newer[field].is_string(), "{field} in {newer}");
+            }
+            assert!(newer.get("severity").is_none(), "{newer}");
+            let classic = condition_of(Summary::Classic, "Ready", "NoSuitableAgents", missing);
+            assert_eq!(classic["severity"].as_str(), missing, "{classic}");
+            assert!(classic.get("message").is_none(), "{classic}");
+        }
+    }
 }

@@ -88,6 +88,11 @@ impl OwnedVm {
         Self { name: name.into(), ..Self::default() }
     }
 
+    /// It is a worker: while its Machine is deleted it is still drained.
+    pub fn is_in_use(&self) -> bool {
+        self.phase == Some(Phase::Bound) || self.is(Phase::Released, Reason::MachineDeleting)
+    }
+
     pub fn is(&self, phase: Phase, reason: Reason) -> bool {
         self.phase == Some(phase) && self.reason == Some(reason)
     }

@@ -20,6 +20,7 @@ use crate::api::{
 use crate::names::{alternate_name, label_value};
 use crate::outside::AgentMachineView;
 use crate::plan::pools_of;
+use crate::planted::{self, Bug};
 
 /// A machine that could not be served is looked at again after this time, beside every change.
 const LATER: Duration = Duration::from_secs(30);
@@ -106,7 +107,8 @@ impl DemandReconciler {
         let live: Vec<_> = all.iter().filter(|agent| !agent.is_deleting()).cloned().collect();
         let fresh = created.entry(Key::of(pool.as_ref())).or_default();
         fresh.retain(|name| !all.iter().any(|agent| agent.name_any() == *name));
-        if live.iter().any(|agent| agent.is_for(&machine.name)) {
+        let is_served = live.iter().any(|agent| agent.is_for(&machine.name));
+        if is_served && !planted::is(Bug::AsksTwice) {
             return Ok(Next::AwaitChange);
         }
         // One that goes makes room for the next: its end is an event of its own, and the timer is for one that was missed.

@@ -1,4 +1,8 @@
-use crate::api::{OwnedVm, Reason};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::phases::whole_seconds;
+use crate::api::{OwnedVm, Phase, Reason};
 use crate::identity::same_machine;
 use crate::names::label_value;
 
@@ -23,6 +27,14 @@ impl Record {
     /// The host name of its node.
     pub fn hostname(&self) -> &str {
         self.claimed_by.as_deref().unwrap_or(&self.vm.name)
+    }
+
+    /// Its Agent was prepared in this pass. The next pass finds it available.
+    pub(crate) fn prepared(&mut self, now: Timestamp) {
+        if self.vm.phase == Some(Phase::Available) {
+            self.vm.reason = Some(Reason::AgentPrepared);
+            self.vm.last_transition_time = Some(Time(whole_seconds(now)));
+        }
     }
 
     /// The label by which an AgentMachine finds its Agent; a spare has none.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The operator's own tests, whose names are rows of the page.
-const UPSTREAM: [&str; 88] = [
+const UPSTREAM: [&str; 89] = [
     "CreatesVMsForMachineDeficit",
     "CountsOwnedProvisioningVMsAsPendingCapacity",
     "CreatesOnlyRemainingDeficitAfterOwnedProvisioningVMs",
@@ -29,6 +29,7 @@ const UPSTREAM: [&str; 88] = [
     "PoolDeleteWaitsForVsphereAgentFinalizers",
     "PoolDeleteRemovesFinalizerAfterChildrenGone",
     "PoolStatusUpdatePreservesISOStatus",
+    "ISOReadyCondition",
     "PoolPatchFinalizerPreservesForeignFinalizers",
     "VsphereAgentReconcileRetainsVMWhenCleanupPolicyRetain",
     "AgentMachineReconcileCreatesVsphereAgentForNoSuitableAgents",
@@ -121,7 +122,8 @@ fn every_row_is_there_and_every_test_that_the_page_names_exists() {
         }
     }
     let numbered = |letter: char, count: usize| (1..=count).map(move |it| format!("{letter}{it}"));
-    let wanted = numbered('D', 6).chain(numbered('M', 7)).chain(numbered('W', 30));
+    let wanted =
+        numbered('D', 6).chain(numbered('M', 7)).chain(numbered('W', 30)).chain(numbered('N', 9));
     for row in wanted.chain(UPSTREAM.map(str::to_owned)) {
         assert!(rows.contains(&row), "the page has no row {row}");
     }

@@ -1,8 +1,9 @@
 //! What the upstream operator does not have.
 
-use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use roost_agent_forge::api::Phase;
+use roost_agent_forge::outside;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -57,6 +58,87 @@ async fn a_machine_gets_a_spare_that_was_discovered_before_and_another_is_made()
         lab.node_vms().is_empty() && lab.agents().await.is_empty()
     })
     .await;
+    forge.stop().await;
+}
+
+/// A spare that somebody got is a worker like any other: it outlives the deletion of its object, also without its Agent, and goes with its Machine.
+#[tokio::test(start_paused = true)]
+async fn a_claimed_spare_whose_object_is_deleted_stays_with_its_machine_and_goes_with_it() {
+    let lab = Lab::with(1, |sim| sim.deletes_in = mins(10)).await;
+    lab.apply_pool(json!({"spec": {"scaling": {"bufferAgents": 1}}})).await;
+    let forge = lab.forge();
+    lab.until("a spare", mins(20), async |lab| {
+        lab.phases().await == [("blue-gp-spare-1".to_owned(), Phase::Available)]
+    })
+    .await;
+    lab.neighbours.scale(1);
+    lab.until("a node", mins(30), async |lab| lab.ready_nodes().await == 1).await;
+    lab.delete_vsphere_agent("blue-gp-spare-1").await;
+    sleep(mins(30)).await;
+    assert!(lab.node_vms().contains(&"blue-gp-spare-1".to_owned()), "it is in use");
+    lab.neighbours.scale(0);
+    sleep(mins(5)).await;
+    assert!(lab.node_vms().contains(&"blue-gp-spare-1".to_owned()), "its Machine is still there");
+    lab.until("it goes with its Machine", mins(30), async |lab| {
+        lab.node_vms() == ["blue-gp-spare-2"] && lab.vsphere_agents().await.len() == 1
+    })
+    .await;
+    forge.stop().await;
+}
+
+/// An Agent that somebody deletes by mistake does not make its worker free to destroy.
+#[tokio::test(start_paused = true)]
+async fn a_worker_whose_agent_and_object_are_deleted_stays_while_its_machine_lives() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+    lab.until("it is known as bound", mins(5), async |lab| {
+        lab.vsphere_agents().await[0].recorded().is_some_and(|vm| vm.phase == Some(Phase::Bound))
+    })
+    .await;
+    lab.delete_vsphere_agent("blue-gp-0001").await;
+    let agent = lab.agents().await.remove(0).name_any();
+    let agents: Api<DynamicObject> =
+        Api::namespaced_with(lab.client.clone(), "blue", &outside::agents());
+    agents.delete(&agent, &DeleteParams::default()).await.unwrap();
+    sleep(mins(20)).await;
+    assert_eq!(lab.node_vms(), ["blue-gp-0001"]);
+    lab.neighbours.scale(0);
+    lab.until("it goes with its Machine", mins(30), async |lab| lab.node_vms().is_empty()).await;
+    forge.stop().await;
+}
+
+/// Two NodePools of one cluster share an InfraEnv. Each gets its own nodes, and loses its own.
+#[tokio::test(start_paused = true)]
+async fn two_pools_that_share_an_infra_env_work_side_by_side() {
+    let lab = Lab::new().await;
+    let label =
+        |value: &str| json!({"agent": {"labels": {"agent-forge.containeroo.ch/nodepool": value}}});
+    lab.apply_pool(json!({"spec": label("gp")})).await;
+    let mut second = label("db");
+    second["nodePoolRef"] = json!({"name": "blue-db"});
+    lab.apply_pool(json!({"metadata": {"name": "blue-db"}, "spec": second})).await;
+    let others = lab.second_node_pool("blue-db").await;
+    let forge = lab.forge();
+    lab.neighbours.scale(2);
+    others.scale(2);
+    let is_ready = |it: &DynamicObject| it.data["status"]["ready"] == json!(true);
+    lab.until("four nodes", mins(60), async |lab| {
+        let of_others = others.agent_machines().await.unwrap();
+        lab.ready_nodes().await == 2 && of_others.iter().filter(|it| is_ready(it)).count() == 2
+    })
+    .await;
+    assert_eq!(lab.node_vms().len(), 4);
+    assert_eq!(lab.vcenter.counters().calls_of("Login"), 1, "one login for both");
+    others.scale(0);
+    lab.until("only the first pool's are left", mins(60), async |lab| {
+        lab.node_vms() == ["blue-gp-0001", "blue-gp-0002"] && lab.agents().await.len() == 2
+    })
+    .await;
+    sleep(mins(10)).await;
+    assert_eq!(lab.ready_nodes().await, 2);
     forge.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! A cluster, a vCenter, the neighbours and the door, on paused time.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use roost_vcenter_sim::{Options as VcenterOptions, Power, Vcenter};
 use roost_vim::wire::methods::{CreateFolder, MoveIntoFolderTask};
 use roost_vim::{Body, Credentials, SendFuture, Settings, Transport};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -36,6 +37,78 @@ const SECOND: &str = "vc-b.test";
 
 pub(crate) fn mins(minutes: u64) -> Duration {
     Duration::from_mins(minutes)
+}
+
+/// Kills the door at a step of its own: between any two requests that it makes, to either server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tripwire(Arc<Trip>);
+
+#[derive(Debug, Default)]
+struct Trip {
+    left: AtomicU64,
+    is_sprung: AtomicBool,
+    sprung: Notify,
+}
+
+impl Tripwire {
+    /// After so many more steps; 0 is never. A request and its answer are a step each.
+    pub(crate) fn set(&self, steps: u64) {
+        self.0.left.store(steps, Ordering::Relaxed);
+        self.0.is_sprung.store(false, Ordering::Relaxed);
+    }
+
+    async fn step(&self) {
+        let take = |left: u64| left.checked_sub(1);
+        if self.0.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) == Ok(1) {
+            self.0.is_sprung.store(true, Ordering::Relaxed);
+            self.0.sprung.notify_one();
+        }
+        if self.is_sprung() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(crate) fn is_sprung(&self) -> bool {
+        self.0.is_sprung.load(Ordering::Relaxed)
+    }
+
+    /// Comes when the door must die.
+    pub(crate) async fn sprung(&self) {
+        while !self.is_sprung() {
+            self.0.sprung.notified().await;
+        }
+    }
+
+    /// A client whose requests are steps.
+    fn around(&self, client: Client) -> Client {
+        let wire = self.clone();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (wire, client) = (wire.clone(), client.clone());
+            async move {
+                wire.step().await;
+                let answer = client.send(request).await;
+                wire.step().await;
+                answer
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+/// A vCenter whose requests are steps.
+#[derive(Debug, Clone)]
+struct Wired(Vcenter, Tripwire);
+
+impl Transport for Wired {
+    fn send(&self, request: http::Request<Body>) -> SendFuture {
+        let Self(vcenter, wire) = self.clone();
+        Box::pin(async move {
+            wire.step().await;
+            let answer = vcenter.handle(request).await;
+            wire.step().await;
+            answer
+        })
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +127,7 @@ struct Way {
     vcenter: Vcenter,
     second: Option<Vcenter>,
     clock: Arc<SimClock>,
+    wire: Tripwire,
 }
 
 impl Connect for Way {
@@ -61,7 +135,7 @@ impl Connect for Way {
         let second = self.second.as_ref().filter(|_| login.server == SECOND);
         let settings = FleetSettings {
             vcenter: login.settings().unwrap(),
-            transport: Arc::new(InProcess(second.unwrap_or(&self.vcenter).clone())),
+            transport: Arc::new(Wired(second.unwrap_or(&self.vcenter).clone(), self.wire.clone())),
             clock: self.clock.clone(),
             doors: vec![Arc::new(ForgeVms)],
             phases: None,
@@ -140,6 +214,8 @@ pub(crate) struct Lab {
     pub(crate) isos: Isos,
     pub(crate) clock: Arc<SimClock>,
     pub(crate) seed: u64,
+    /// Of the door that runs.
+    pub(crate) wire: Tripwire,
     neighbours_run: JoinHandle<()>,
 }
 
@@ -232,8 +308,18 @@ impl Lab {
         neighbours.set_up(&url).await.unwrap();
         let running = neighbours.clone();
         let neighbours_run = tokio::spawn(async move { running.run().await });
-        let lab =
-            Self { kube, vcenter, second, client, neighbours, isos, clock, seed, neighbours_run };
+        let lab = Self {
+            kube,
+            vcenter,
+            second,
+            client,
+            neighbours,
+            isos,
+            clock,
+            seed,
+            wire: Tripwire::default(),
+            neighbours_run,
+        };
         lab.furnish(&lab.vcenter).await;
         lab.add_login("vc-login", "vc.test").await;
         if let Some(second) = &lab.second {
@@ -241,6 +327,17 @@ impl Lab {
             lab.add_login("vc-b", SECOND).await;
         }
         lab
+    }
+
+    /// Another NodePool of the cluster with the same InfraEnv.
+    pub(crate) async fn second_node_pool(&self, name: &str) -> Hypershift {
+        let guests = Arc::new(SimGuests::of(vec![self.vcenter.clone()]));
+        let settings = SimSettings::new(NS, name);
+        let others = Hypershift::new(self.client.clone(), settings, self.isos.clone(), guests);
+        others.set_up("http://assisted.test/iso/blue-env").await.unwrap();
+        let running = others.clone();
+        tokio::spawn(async move { running.run().await });
+        others
     }
 
     /// A folder in a folder, a datastore cluster with two datastores.
@@ -308,13 +405,16 @@ impl Lab {
 
     pub(crate) fn forge(&self) -> Replica {
         let mut registry = Registry::default();
+        // By a name of its own, so that faults hit it and not the neighbours.
+        let client = self.kube.client_as(User::named(DOOR).in_group("system:masters"));
+        self.wire.set(0);
         let parts = ForgeParts {
-            // By a name of its own, so that faults hit it and not the neighbours.
-            client: self.kube.client_as(User::named(DOOR).in_group("system:masters")),
+            client: self.wire.around(client),
             connect: Arc::new(Way {
                 vcenter: self.vcenter.clone(),
                 second: self.second.clone(),
                 clock: self.clock.clone(),
+                wire: self.wire.clone(),
             }),
             isos: Arc::new(Shelf(self.isos.clone())),
             clock: self.clock.clone(),
@@ -436,6 +536,14 @@ impl Lab {
             );
         }
         let _ = writeln!(text, "VMs {:?}", self.vcenter.vm_names());
+        let api: Api<k8s_openapi::api::events::v1::Event> = Api::all(self.client.clone());
+        let mut events = api.list(&ListParams::default()).await.unwrap().items;
+        events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
+        for event in events {
+            let at = event.event_time.as_ref().map(|time| time.0.to_string());
+            let of = event.regarding.and_then(|of| of.name);
+            let _ = writeln!(text, "{at:?} {of:?} {:?}: {:?}", event.reason, event.note);
+        }
         text
     }
 

@@ -11,26 +11,35 @@ use crate::api::{PoolDefaults, VsphereAgentPool};
 use crate::outside::AgentView;
 use crate::plan::assign_hostnames;
 
+/// What a failure to pin an AgentMachine begins with, and the reason where nothing else failed.
+pub(super) const PIN_FAILED: &str = "AgentMachinePatchFailed";
+
 impl PoolReconciler {
     /// Carries a plan out. One that fails does not keep the others from being done; each failure is told.
-    pub(super) async fn apply(&self, round: &Round) -> Vec<String> {
+    pub(super) async fn apply(&self, round: &mut Round) -> Vec<String> {
         let mut failures = Vec::new();
         if round.held.is_some() {
             return failures;
         }
         for machine in round.agent_machines.iter().filter(|it| !it.is_deleting && !it.is_paused) {
             if let Err(error) = self.world.pin(machine).await {
-                failures.push(Self::failure("AgentMachinePatchFailed", &error));
+                failures.push(Self::failure(PIN_FAILED, &error));
             }
         }
-        self.prepare_agents(round, &mut failures).await;
+        let prepared = self.prepare_agents(round, &mut failures).await;
         self.fill_buffer(round, &mut failures).await;
         self.hint_autoscaler(round).await;
         self.clean_up(round, &mut failures).await;
+        let now = self.world.now();
+        for record in round.records.iter_mut().filter(|it| prepared.contains(&it.vm.name)) {
+            record.prepared(now);
+        }
         failures
     }
 
-    async fn prepare_agents(&self, round: &Round, failures: &mut Vec<String>) {
+    /// Gives the names of the VMs whose Agents were prepared.
+    async fn prepare_agents(&self, round: &Round, failures: &mut Vec<String>) -> Vec<String> {
+        let mut prepared = Vec::new();
         let wanted: HashSet<&str> = round.plan.patches.iter().map(String::as_str).collect();
         let agents: Vec<&AgentView> =
             round.agents.iter().filter(|agent| wanted.contains(agent.name.as_str())).collect();
@@ -53,6 +62,7 @@ impl PoolReconciler {
                     tracing::info!(agent = agent.name, vm = %hostname, "Agent {} is prepared as {hostname}", agent.name);
                     let note = format!("Agent {} is VM {hostname}", agent.name);
                     world.events.normal(round.pool.as_ref(), "AgentPrepared", &note);
+                    prepared.push(record.vm.name.clone());
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() => {}
                 Err(error) => {
@@ -61,6 +71,7 @@ impl PoolReconciler {
                 }
             }
         }
+        prepared
     }
 
     /// What the deletion of VMs in one place rests on: the vCenter's side and Kubernetes' side.

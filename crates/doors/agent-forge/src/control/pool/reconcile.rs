@@ -93,8 +93,8 @@ impl Reconciler for PoolReconciler {
             }
         }
         let held = world.hold_of(&pool).await;
-        let round = self.observe(&pool, places, held);
-        let failures = self.apply(&round).await;
+        let mut round = self.observe(&pool, places, held);
+        let failures = self.apply(&mut round).await;
         self.show(&mut draft, &round, &url, &failures);
         world.writer.save_status(&mut draft).await?;
         self.measure(&round);

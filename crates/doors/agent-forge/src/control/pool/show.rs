@@ -2,6 +2,7 @@
 
 use roost_controller::{Draft, Key};
 
+use super::apply::PIN_FAILED;
 use super::prepare::{IsoWork, PoolWork};
 use super::reconcile::{PlaceView, PoolReconciler, Round};
 use crate::api::{
@@ -208,7 +209,12 @@ impl PoolReconciler {
         set(match (url, failures) {
             (Err(why), _) => Wanted::no(READY, "InfraEnvUnavailable", why.clone()),
             (Ok(_), []) => Wanted::yes(READY, "Reconciled", "the pool was looked at"),
-            (Ok(_), failures) => Wanted::no(READY, "ApplyFailed", failures.join("; ")),
+            (Ok(_), failures) => {
+                let is_pin = |failure: &String| failure.starts_with(PIN_FAILED);
+                let is_only_pins = failures.iter().all(is_pin);
+                let reason = if is_only_pins { PIN_FAILED } else { "ApplyFailed" };
+                Wanted::no(READY, reason, failures.join("; "))
+            }
         });
         if let Err(why) = url {
             let object = VsphereAgentPool::clone(draft);

@@ -24,6 +24,16 @@ use crate::vcenter::{MakeVm, Site};
 const BACKOFF: Duration = Duration::from_mins(1);
 const LONGEST: Duration = Duration::from_hours(1);
 
+/// Reasons of which an event tells, beside the condition.
+const TOLD: [&str; 6] = [
+    "VMCreateFailed",
+    "VMNameConflict",
+    "VMDeleteFailed",
+    "VMMissing",
+    "VMPoweredOff",
+    "DiscoveryFailed",
+];
+
 /// A VM on its way, for this reason.
 pub(super) fn set(record: &mut OwnedVm, reason: Reason, now: Timestamp) {
     record.phase = Some(Phase::Provisioning);
@@ -53,7 +63,11 @@ impl VmReconciler {
         let mut next = plan.look_again.map_or(Next::AwaitChange, Next::After);
         if let Some(wanted) = &plan.ready {
             let generation = draft.metadata.generation;
-            wanted.set(&mut draft.status.conditions, generation, now);
+            let is_news = wanted.set(&mut draft.status.conditions, generation, now);
+            if is_news && TOLD.contains(&wanted.reason) {
+                let object = VsphereAgent::clone(&draft);
+                world.events.warning(&object, wanted.reason, &wanted.message);
+            }
         }
         draft.status.observed_generation = draft.metadata.generation;
         let bench = region.zip(site).map(|(region, site)| Bench::new(world, site, region, &draft));

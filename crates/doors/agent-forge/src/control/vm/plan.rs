@@ -147,7 +147,7 @@ fn deleting(seen: &Seen<'_>) -> Plan {
         return release(false);
     }
     let Some(record) = agent.recorded() else { return release(false) };
-    let is_kept = record.phase == Some(Phase::Bound) && !planted::is(Bug::DestroysBound);
+    let is_kept = record.is_in_use() && !planted::is(Bug::DestroysBound);
     if is_kept && !agent.is_forced() && !pool.is_forced() {
         let why = "the VM is a bound worker; it is kept until the Machine is deleted or agent-forge.containeroo.ch/force-delete=true is set";
         return plan_of(Step::Nothing).saying("DeletionBlocked", why).again(RESYNC);

@@ -13,9 +13,10 @@ use crate::control::conditions::READY;
 use crate::control::error::ForgeError;
 use crate::control::region::Region;
 use crate::control::world::{World, lock};
-use crate::identity::{self, same_machine};
+use crate::identity::{self, matches_uuid, same_machine};
 use crate::names::label_value;
 use crate::outside::AgentMachineView;
+use crate::plan::{PhaseInput, Record, refresh};
 use crate::vcenter::{FORGE, SiteState};
 
 #[derive(Debug)]
@@ -42,7 +43,11 @@ impl Reconciler for VmReconciler {
         let pool = world.pool_of(&draft);
         self.take_ended(&mut draft, pass.started());
         if let Some(pool) = &pool {
-            copy_phase(&mut draft, pool);
+            if draft.is_being_deleted() {
+                self.follow_phase(&mut draft, pool, pass.started());
+            } else {
+                copy_phase(&mut draft, pool);
+            }
         }
         let object: VsphereAgent = VsphereAgent::clone(&draft);
         let region = match &pool {
@@ -160,6 +165,40 @@ impl VmReconciler {
             VmEnded::PoweredOn | VmEnded::Marked => {}
         }
         self.world.vm_jobs.take_ended(&key);
+    }
+
+    /// The pool does not record what is being deleted, so the phase is found here: a worker in use keeps its object until its Machine is gone.
+    fn follow_phase(
+        &self,
+        draft: &mut Draft<VsphereAgent>,
+        pool: &VsphereAgentPool,
+        now: Timestamp,
+    ) {
+        let Some(vm) = draft.recorded().filter(|vm| !vm.bios_uuid.is_empty()).cloned() else {
+            return;
+        };
+        let world = &self.world;
+        let mut agents = world.agents_in(&draft.namespace().unwrap_or_default());
+        // Two vCenters may give the same address to two cards: another uuid is another VM.
+        agents.retain(|it| it.identity.uuid.is_empty() || matches_uuid(&vm, &it.identity));
+        let machines = world.machines_of(pool);
+        let machine = vm.machine_ref.as_ref().and_then(|it| it.name.clone());
+        let has_machine = machines.iter().any(|it| Some(&it.name) == machine.as_ref());
+        let records = vec![Record { vm, managed: true, made: true, ..Record::default() }];
+        let input = PhaseInput {
+            pool,
+            agents: &agents.iter().collect::<Vec<_>>(),
+            machines: &machines,
+            agent_machines: &world.agent_machines_of(pool),
+            now,
+        };
+        // Ours is the first; Agents that it does not explain come after it.
+        let found = refresh(records, &input).into_iter().next().map(|record| record.vm);
+        let is_in_use = found.as_ref().is_some_and(OwnedVm::is_in_use);
+        // An Agent that somebody deleted, or that registered anew, does not free its VM while its Machine lives.
+        if is_in_use || !has_machine {
+            draft.status.vm = found;
+        }
     }
 
     fn machine_of(
