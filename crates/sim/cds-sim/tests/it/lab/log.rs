@@ -1,7 +1,7 @@
 //! A log that a test can read.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
@@ -12,6 +12,11 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     /// Captures everything at every level on this thread until the guard is dropped.
     pub(crate) fn capture() -> (Self, DefaultGuard) {
+        // With a single subscriber a line that another thread comes by first is switched off for good. This one keeps nothing, and is there for all threads.
+        static OTHERS: Once = Once::new();
+        OTHERS.call_once(|| {
+            tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
+        });
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
