@@ -60,7 +60,7 @@ export PATH=/bin:/sbin LD_LIBRARY_PATH=/lib/x86_64-linux-gnu
 /bin/busybox --install -s /bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /tmp /run /srv /dev/pts; mount -t devpts pts /dev/pts
-for module in /lib/modules/*; do insmod $module; done
+for pass in 1 2 3; do for module in /lib/modules/*; do insmod $module 2>/dev/null; done; done
 ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0; ip route add default via 10.0.2.2
 (n=0; while :; do n=$((n+1)); echo $n > /srv/next; mv /srv/next /srv/counter; sleep 0.1; done) &
 while [ ! -e /dev/vport0p1 ] && [ ! -e /dev/vport1p1 ]; do sleep 0.1; done

@@ -93,7 +93,7 @@ fn program(folder: &Path, package: &Path, name: &str, arguments: &str) -> Result
     Ok(path)
 }
 
-/// In the order in which they are loaded.
+/// Which of them needs which differs between kernels: they are loaded in several passes.
 const MODULES: [&str; 10] = [
     "drivers/virtio/virtio",
     "drivers/virtio/virtio_ring",
@@ -112,7 +112,7 @@ export PATH=/bin:/sbin LD_LIBRARY_PATH=/lib/x86_64-linux-gnu
 /bin/busybox --install -s /bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /tmp /run /srv /dev/pts; mount -t devpts pts /dev/pts
-for module in /lib/modules/*; do insmod $module; done
+for pass in 1 2 3; do for module in /lib/modules/*; do insmod $module 2>/dev/null; done; done
 ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0; ip route add default via 10.0.2.2
 (n=0; while :; do n=$((n+1)); echo $n > /srv/next; mv /srv/next /srv/counter; sleep 0.1; done) &
 while [ ! -e /dev/vport0p1 ] && [ ! -e /dev/vport1p1 ]; do sleep 0.1; done
