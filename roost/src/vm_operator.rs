@@ -240,6 +240,7 @@ pub(crate) fn over(
         extra_config: said.extra_config,
         max_creates: said.max_creates,
         async_create: said.async_create,
+        image_cache_ttl: said.image_cache_ttl,
         features: said.features,
         ..config.provider.clone()
     };

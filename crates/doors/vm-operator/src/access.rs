@@ -39,6 +39,9 @@ pub fn needs() -> Needs {
         Need::on::<ClusterVirtualMachineImage>(own),
         Need::on_status::<ClusterVirtualMachineImage>(write),
         Need::on::<VirtualMachineImageCache>(Verb::READ),
+        Need::on::<VirtualMachineImageCache>(own).in_own_namespace(),
+        Need::on::<VirtualMachineImageCache>(write).in_own_namespace(),
+        Need::on_status::<VirtualMachineImageCache>(write).in_own_namespace(),
         Need::on::<VirtualMachineSnapshot>(Verb::READ),
         Need::on::<VirtualMachineSnapshot>(write),
         Need::on_status::<VirtualMachineSnapshot>(write),
@@ -66,8 +69,9 @@ pub fn needs() -> Needs {
         Need::on::<Endpoints>(Verb::READ),
         Need::on::<Endpoints>(own),
         Need::on::<Endpoints>(write),
-        // How the vCenter is reached.
-        Need::on::<ConfigMap>(&[Verb::Get]).named(&[crate::PROVIDER_CONFIG_MAP]).in_own_namespace(),
+        // How the vCenter is reached, what guests are told of DNS, and the descriptors of images.
+        Need::on::<ConfigMap>(Verb::READ).in_own_namespace(),
+        Need::on::<ConfigMap>(&[Verb::Create, Verb::Patch]).in_own_namespace(),
         // The certificate of the webhooks, and where its authority is written.
         Need::on::<Secret>(&[Verb::Create]).in_own_namespace(),
         Need::on::<Secret>(&[Verb::Update]).named(&[WEBHOOK]).in_own_namespace(),

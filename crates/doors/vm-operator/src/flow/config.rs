@@ -10,6 +10,7 @@ use super::create::last_resized;
 use super::outcome::{Done, Flow, Halt};
 use super::promotion::promote_disks;
 use super::update::{verify_connection, verify_resource_pool};
+use super::v_app;
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true, mark_unknown, remove};
 use crate::api::names::annotation;
 use crate::api::vm::PowerState;
@@ -43,7 +44,11 @@ pub(super) async fn reconcile_config(
     }
     let backup = backup(cx, vm, seen);
     wanted.extra_config.extend(backup);
-    let spec = differences(vm, &wanted, seen, reach).map_err(Halt::because("the configuration"))?;
+    let spec = differences(vm, &wanted, seen, reach);
+    let mut spec = spec.map_err(Halt::because("the configuration"))?;
+    if reach == Reach::Everything {
+        v_app::properties(cx, vm, seen, &mut spec)?;
+    }
     if !is_empty(&spec) {
         return cx.provider.reconfigure(key, seen, Done::Reconfigured, spec).await;
     }

@@ -5,6 +5,7 @@ use roost_controller::{Draft, Next};
 
 use super::Context;
 use super::defaults::default_object;
+use super::fast_deploy::get_source_paths;
 use super::outcome::{Flow, Halt};
 use crate::api::VirtualMachine;
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true, remove};
@@ -33,8 +34,11 @@ pub(crate) async fn create_virtual_machine(
     let reservation = cx.provider.check_concurrency(vm)?;
     at(Create, "placement");
     let place = placement(cx, vm, &prereqs).await?;
+    at(Create, "image cache");
+    let cached = get_source_paths(cx, vm, &prereqs, &place).await?;
     at(Create, "create arguments");
-    let args = cx.provider.create_args(vm, &prereqs, &nics, &cdroms, &place).await?;
+    let provider = &cx.provider;
+    let args = provider.create_args(vm, &prereqs, &nics, &cdroms, &place, cached.as_ref()).await?;
     note_class(vm, &prereqs);
     note_zone(vm, &place.zone);
     cx.provider.check_not_there(vm).await?;

@@ -1,10 +1,13 @@
 //! Images: how their objects are named, what they are, and which one a name means.
 
+mod descriptor;
 pub mod ovf;
 
 use std::fmt::Write as _;
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
+pub(crate) use descriptor::{CONTENT_VERSION, Descriptors, VALUE, stored_descriptor};
 
 use crate::api::vm::ImageReference;
 use crate::api::{ClusterVirtualMachineImage, ImageType, VirtualMachineImage};

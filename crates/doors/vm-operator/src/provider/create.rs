@@ -21,7 +21,7 @@ use super::config::{
 };
 use super::places::Place;
 use super::prereq::{Prereqs, Source};
-use super::{CREATES, Compute, DOOR, OWNER, Provider};
+use super::{CREATES, Cached, Compute, DOOR, OWNER, Provider};
 use crate::api::names::{DEFAULT_NOTES, extra_config, label};
 use crate::api::vm::{Firmware, ProvisioningMode};
 use crate::api::{VirtualMachine, VirtualMachineImageStatus};
@@ -119,6 +119,7 @@ impl Provider {
         nics: &[WantedNic],
         cdroms: &[WantedCdrom],
         place: &Place,
+        cached: Option<&Cached>,
     ) -> Flow<CreateArgs> {
         let mhz = match prereqs.class.as_deref().map(|class| &class.spec.policies.resources) {
             Some(of) if of.requests.cpu.is_some() || of.limits.cpu.is_some() => self
@@ -141,8 +142,14 @@ impl Provider {
         compute.write(&mut config);
         let (folder, pool) = self.below_policy(prereqs, place).await?;
         let name = vm.name_any();
-        let by = match &prereqs.source {
-            Source::Ovf { item, .. } => {
+        let by = match (&prereqs.source, cached) {
+            (Source::Ovf { .. }, Some(cached)) => {
+                config.device_change = new_cards(nics);
+                config.device_change.extend(devices);
+                let at = (&folder, &pool);
+                Box::pin(self.from_cache(vm, prereqs, cached, at, config)).await?
+            }
+            (Source::Ovf { item, .. }, None) => {
                 config.device_change = new_cards(nics);
                 config.device_change.extend(devices);
                 self.deploy(
@@ -155,7 +162,7 @@ impl Provider {
                 )
                 .await?
             }
-            Source::Template(template) => {
+            (Source::Template(template), _) => {
                 let template = self.fleet.mirror().vm(template);
                 let template = template.ok_or_else(|| Halt::failed("the image's VM is gone"))?;
                 let facts = self.fleet.machines().template_facts(&template).await;
@@ -181,7 +188,7 @@ impl Provider {
                 let folder = folder.clone();
                 MakeBy::Clone(Box::new(CloneVmTask { this, folder, name: name.clone(), spec }))
             }
-            Source::Iso => {
+            (Source::Iso, _) => {
                 config.device_change = new_cards(nics);
                 config.device_change.extend(devices);
                 config.device_change.extend(super::config::new_drives(cdroms));

@@ -5,7 +5,9 @@ use kube::ResourceExt as _;
 use roost_controller::Key;
 use roost_fleet::{Basis, Candidate, Connection, Draft, Phase, Power, Tools, Vm, Wrote};
 use roost_vim::wire::methods::ReconfigVmTask;
-use roost_vim::wire::types::{ManagedByInfo, OptionValue, TaskInfoState, VirtualMachineConfigSpec};
+use roost_vim::wire::types::{
+    ManagedByInfo, OptionValue, TaskInfo, TaskInfoState, VirtualMachineConfigSpec,
+};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +56,9 @@ impl Provider {
         let key = Key::of(vm);
         self.check_view()?;
         if let Some(running) = self.steps.running(&key) {
+            if running.step == Done::PromotionStarted {
+                self.cancel_promotion(vm).await?;
+            }
             // A create that is under way cannot be called back; what it makes is deleted afterwards.
             return Err(match running.step {
                 Done::CreateStarted => Halt::failed("a VM is being made for this object"),
@@ -62,6 +67,8 @@ impl Provider {
         }
         if let Some(ended) = self.steps.take_ended(&key)
             && let Some(error) = ended.error
+            // A promotion was called back; it does not matter any more.
+            && ended.step != Done::PromotionStarted
         {
             return Err(Halt::failed(error));
         }
@@ -94,8 +101,30 @@ impl Provider {
                 }
             }
             Step::AwaitGuest(until) => Err(Halt::RequeueAt(until)),
-            Step::Destroy => self.destroy(&key, &row),
+            Step::Destroy => {
+                // One that a process before this one has begun.
+                if self.settings.features.fast_deploy.is_some() && vm.waits_for_disk_promotion() {
+                    self.cancel_promotion(vm).await?;
+                }
+                self.destroy(&key, &row)
+            }
         }
+    }
+
+    /// Disks that are about to be deleted need not become whole.
+    async fn cancel_promotion(&self, vm: &VirtualMachine) -> Flow {
+        let found = find(vm, &self.fleet.mirror().snapshot());
+        let Some(row) = found.map_err(Halt::because("looking for the VM"))? else { return Ok(()) };
+        let tasks = self.places.recent_tasks().await.map_err(Halt::because("reading tasks"))?;
+        let is_promotion = |task: &&TaskInfo| {
+            task.description_id == "VirtualMachine.promoteDisks"
+                && task.entity.as_ref().is_some_and(|entity| *entity == row.id.moref())
+                && matches!(task.state, TaskInfoState::Running | TaskInfoState::Queued)
+        };
+        for task in tasks.iter().filter(is_promotion) {
+            self.fleet.machines().cancel(&task.task).await;
+        }
+        Ok(())
     }
 
     /// Whether vCenter works at a create that this process does not know of: one before it, which crashed, may have asked for it. The VM would come after

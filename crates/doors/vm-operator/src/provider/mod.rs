@@ -3,8 +3,10 @@
 mod backup;
 mod compute;
 mod config;
+mod copies;
 mod create;
 mod delete;
+mod fast_deploy;
 mod find;
 mod iso;
 mod places;
@@ -32,10 +34,13 @@ pub(crate) use self::compute::Compute;
 pub(crate) use self::config::{
     Reach, Wanted, WantedCdrom, WantedNic, differences, extra_config_kept, is_empty,
 };
+pub(crate) use self::copies::{Copies, Ended as CopyEnded};
 pub(crate) use self::create::config_of;
+pub(crate) use self::fast_deploy::{Cached, Linked};
 pub(crate) use self::find::find;
-pub(crate) use self::places::{Place, Places};
-pub(crate) use self::prereq::{Missing, Prereqs, look as look_at_prereqs, secrets_of};
+pub(crate) use self::iso::path_of_uri;
+pub(crate) use self::places::{Place, PlaceError, Places, stands_on};
+pub(crate) use self::prereq::{Missing, Prereqs, Source, look as look_at_prereqs, secrets_of};
 pub(crate) use self::seen::Seen;
 pub use self::settings::{EXTENSION_KEY, FastDeployMode, Features, ProviderSettings, Zone};
 pub(crate) use self::status::{
@@ -47,6 +52,7 @@ pub(crate) use self::stores::Stores;
 
 use crate::api::names::extra_config;
 use crate::flow::{Done, Flow, Halt};
+use crate::images::Descriptors;
 
 pub const DOOR: DoorName = DoorName::new("vm-operator");
 /// Whose VMs are, in a claim. Objects of any cluster may have made them; each object touches only what has its identity.
@@ -87,6 +93,10 @@ pub(crate) struct Provider {
     pub(crate) settings: Arc<ProviderSettings>,
     pub(crate) places: Places,
     pub(crate) steps: Steps,
+    /// Files of images that are copied or removed.
+    pub(crate) copies: Copies,
+    pub(crate) descriptors: Descriptors,
+    pub(crate) linked: Linked,
     guard: Mutex<Guard>,
 }
 
@@ -104,6 +114,9 @@ impl Provider {
         Self {
             places: Places::new(fleet.clone(), Arc::clone(&settings)),
             steps: Steps::default(),
+            copies: Copies::default(),
+            descriptors: Descriptors::default(),
+            linked: Linked::default(),
             guard: Mutex::new(fleet.guard(OWNER)),
             settings,
             fleet,

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Endpoints, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::{Api, Client, ResourceExt as _};
 use prometheus_client::registry::Registry;
@@ -15,6 +15,7 @@ use roost_fleet::Fleet;
 use roost_supervise::{Backoff, Chain};
 use tokio::task::JoinSet;
 
+use super::caches::Caches;
 use super::discovery::Discovery;
 use super::groups::Groups;
 use super::owner;
@@ -123,6 +124,8 @@ impl VmOperator {
         let claims = manager.watch(within::<PersistentVolumeClaim>(client, space));
         let policies = manager.watch(within::<VirtualMachineSetResourcePolicy>(client, space));
         let caches = manager.watch(Api::<VirtualMachineImageCache>::all(client.clone()));
+        let own_space = &flow.pod_namespace;
+        let config_maps = manager.watch(Api::<ConfigMap>::namespaced(client.clone(), own_space));
         let groups = manager.watch(within::<VirtualMachineGroup>(client, space));
         let snapshots = manager.watch(within::<VirtualMachineSnapshot>(client, space));
         let snapshots_of = snapshots.index(|snapshot: &VirtualMachineSnapshot| {
@@ -138,6 +141,7 @@ impl VmOperator {
             claims: claims.store(),
             policies: policies.store(),
             caches: caches.store(),
+            config_maps: config_maps.store(),
             groups: groups.store(),
             snapshots: snapshots.store(),
             snapshots_of,
@@ -189,6 +193,7 @@ impl VmOperator {
         };
         let controller = manager
             .controller("virtualmachine", &vms, controller_settings)
+            .needs(&config_maps)
             .related(&classes, move |change| by_class.keys(&path(&*change.object)))
             .related(&images, move |change| {
                 let image = &change.object;
@@ -217,6 +222,15 @@ impl VmOperator {
             cx: Arc::clone(&cx),
             priority: priority.clone(),
         }));
+        if promotes_disks {
+            let controller = manager
+                .controller("virtualmachineimagecache", &caches, ControllerSettings::default())
+                .needs(&vms)
+                .needs(&images)
+                .needs(&cluster_images);
+            provider.copies.call(controller.trigger());
+            controller.reconcile(Arc::new(Caches { cx: Arc::clone(&cx) }));
+        }
         let own = Snapshots { cx: Arc::clone(&cx), vms: vms.store() };
         let controller = manager
             .controller("virtualmachinesnapshot", &snapshots, ControllerSettings::default())
@@ -326,6 +340,7 @@ impl VmOperator {
         // They end with this future, also when it is dropped.
         let mut beside = JoinSet::new();
         beside.spawn(follow(fleet));
+        beside.spawn(super::linked_trial::run(Arc::clone(&cx), manager.status()));
         beside.spawn(Discovery::new(cx, manager.status()).run());
         beside.spawn(signals.run());
         manager.run(shutdown).await;

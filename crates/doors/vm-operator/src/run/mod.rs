@@ -1,9 +1,13 @@
 //! The manager: watches, controllers, signals, probes, metrics.
 
+mod cache_files;
+mod caches;
+mod collect;
 mod discovery;
 mod door;
 mod environment;
 mod groups;
+mod linked_trial;
 mod metrics;
 mod owner;
 mod policies;

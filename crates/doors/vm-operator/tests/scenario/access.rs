@@ -17,11 +17,11 @@ use roost_kube_sim::{Action, Rule, When};
 use roost_oracle::{Cluster, ClusterOptions};
 use roost_testbed::Site;
 use roost_vcenter_sim::{Options, TemplateOptions, Timings, Vcenter};
-use roost_vm_operator::PROVIDER_CONFIG_MAP;
 use roost_vm_operator::access::{LEASE, NAME, NAMESPACE as HOME, WEBHOOK, needs};
 use roost_vm_operator::api::VirtualMachineGroup;
 use roost_vm_operator::api::vm::PowerState;
 use roost_vm_operator::webhook::configurations;
+use roost_vm_operator::{FastDeployMode, PROVIDER_CONFIG_MAP};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower::ServiceExt as _;
@@ -84,6 +84,10 @@ fn spares() -> Vec<Value> {
 /// The door under its role, with its lease.
 async fn employ(lab: &mut Lab) -> Audit {
     lab.settings.provider.images.inventory = true;
+    lab.settings.provider.features.fast_deploy = Some(FastDeployMode::Linked);
+    lab.settings.provider.image_cache_ttl = Some(secs(2));
+    lab.settings.provider.image_cache_grace = secs(2);
+    lab.settings.flow.pod_namespace = HOME.into();
     let mut home = Namespace::default();
     home.metadata.name = Some(HOME.into());
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
@@ -140,6 +144,7 @@ async fn work(lab: &Lab) {
     }
     lab.patch("web-0", json!({ "spec": { "className": "large" } })).await;
     crate::around::all(lab).await;
+    crate::fast_deploy::from_first_vm_to_empty_cache(lab).await;
     lab.until("resized", "web-0", |vm| {
         vm.status.as_ref().and_then(|of| of.class.as_ref()).is_some_and(|of| of.name == "large")
     })

@@ -78,6 +78,14 @@ impl Lab {
         Self::build(Some(sim), client, site).await
     }
 
+    /// Without the door at work, on a vCenter of one's own.
+    pub(crate) async fn at(site: Site) -> Self {
+        let clock: Arc<SimClock> = site.clock.clone();
+        let sim = KubeSim::start(Options::default(), clock);
+        let client = sim.client();
+        Self::build(Some(sim), client, site).await
+    }
+
     /// Without the door at work; chance of both servers comes from the seed.
     pub(crate) async fn seeded(seed: u64) -> Self {
         let site = Site::seeded(3, seed);
