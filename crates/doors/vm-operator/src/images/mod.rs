@@ -50,6 +50,11 @@ pub fn cache_file_name(file_name: &str) -> String {
     }
 }
 
+/// Whether a file is of this kind, in whatever case its name is written.
+pub(crate) fn has_extension(file_name: &str, extension: &str) -> bool {
+    file_name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(extension))
+}
+
 /// What a library item or a template is as an image. Items of other kinds are none.
 pub fn image_type(item_type: &str) -> Option<ImageType> {
     match item_type.to_ascii_lowercase().as_str() {

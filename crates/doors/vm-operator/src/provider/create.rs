@@ -147,7 +147,7 @@ impl Provider {
                 config.device_change = new_cards(nics);
                 config.device_change.extend(devices);
                 let at = (&folder, &pool);
-                Box::pin(self.from_cache(vm, prereqs, cached, at, config)).await?
+                Box::pin(self.make_of_cached(vm, prereqs, cached, at, config)).await?
             }
             (Source::Ovf { item, .. }, None) => {
                 config.device_change = new_cards(nics);

@@ -20,6 +20,7 @@ use crate::api::names::{annotation, extra_config};
 use crate::api::{CacheFile, CacheFileType, VirtualMachine};
 use crate::class::has_passthrough;
 use crate::flow::{Flow, Halt};
+use crate::images::has_extension;
 
 /// An image whose files are where the VM goes.
 #[derive(Debug, Clone)]
@@ -99,7 +100,7 @@ impl Provider {
     }
 
     /// The request for a VM of cached disks. `config` has what the object and its class say, and no devices of the image.
-    pub(crate) async fn from_cache(
+    pub(crate) async fn make_of_cached(
         &self,
         vm: &VirtualMachine,
         prereqs: &Prereqs,
@@ -199,7 +200,7 @@ impl Plan<'_> {
             set(&mut config, extra_config::KEEP_DISKS, &parents.join(","));
         }
         let others = self.cached.files.iter().filter(|file| file.type_ == CacheFileType::Other);
-        for file in others.filter(|file| file.id.ends_with(".nvram")) {
+        for file in others.filter(|file| has_extension(&file.id, "nvram")) {
             let to = format!("{}.nvram", self.name);
             set(&mut config, "nvram", &to);
             let from = file.id.parse().map_err(|error| format!("the image cache: {error}"))?;

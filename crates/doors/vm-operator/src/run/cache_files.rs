@@ -7,7 +7,7 @@ use roost_vim::{DatastorePath, FileError, RestError, TaskError, thin_disk};
 
 use crate::api::{CacheFile, CacheFileType, CacheLocation, CachedDiskType};
 use crate::flow::Context;
-use crate::images::{cache_directory, cache_file_name};
+use crate::images::{cache_directory, cache_file_name, has_extension};
 use crate::provider::PlaceError;
 
 /// Why files are not where they are wanted.
@@ -40,9 +40,8 @@ pub(super) async fn item_files(cx: &Context, item: &str) -> Result<Vec<ImageFile
     let stored = stored.map_err(|source| CopyError::Library { item: item.to_owned(), source })?;
     let mut files = Vec::new();
     for file in stored {
-        let name = file.name.to_ascii_lowercase();
-        let is_disk = name.ends_with(".vmdk");
-        if !is_disk && !name.ends_with(".nvram") {
+        let is_disk = has_extension(&file.name, "vmdk");
+        if !is_disk && !has_extension(&file.name, "nvram") {
             continue;
         }
         let below = file.uris.first().and_then(|uri| crate::provider::path_of_uri(uri));

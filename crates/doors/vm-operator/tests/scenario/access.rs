@@ -8,7 +8,7 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Po
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use prometheus_client::registry::Registry;
-use roost_clock::{SimClock, SystemClock};
+use roost_clock::{Clock as _, SimClock, SystemClock};
 use roost_controller::LeaseSettings;
 use roost_controller::rbac::Audit;
 use roost_controller::serve::{Access, metrics_router};
@@ -191,7 +191,8 @@ async fn on_a_real_api_server_the_role_that_is_shipped_is_enough() {
     let started = tokio::task::spawn_blocking(|| Cluster::start(&ClusterOptions::default())).await;
     let Some(cluster) = started.unwrap() else { return };
     let client = cluster.client().await;
-    let clock = Arc::new(SimClock::new());
+    // How old an object is follows from the time of the server.
+    let clock = Arc::new(SimClock::starting_at(SystemClock.now()));
     let options = Options {
         clusters: 1,
         templates: vec![TemplateOptions::new(Site::TEMPLATE)],

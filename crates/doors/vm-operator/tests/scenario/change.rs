@@ -257,3 +257,21 @@ async fn disks_of_a_linked_clone_are_promoted_where_fast_deploy_is_on() {
     assert!(!has_parent("web-0") && !has_parent("off-0"));
     assert_eq!(lab.site.vcenter.counters().calls_of("PromoteDisks_Task"), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_vcenter_does_not_know_is_named_until_it_is_another() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard" } }))
+        .await;
+    lab.until("off", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOff)).await;
+    let unknown = Action::fail_task("InvalidArgument", "not correct: configSpec.guestId");
+    lab.site.vcenter.faults().add(Rule::new("ReconfigVM_Task", unknown));
+    lab.patch("web-0", json!({ "spec": { "guestID": "nosuchGuest" } })).await;
+    let kind = ConditionType::GuestIdReconfigured;
+    lab.until("refused", "web-0", |vm| condition(vm, kind) == Some(("False", "Invalid"))).await;
+    lab.site.vcenter.faults().clear();
+    lab.patch("web-0", json!({ "spec": { "guestID": "debian12_64Guest" } })).await;
+    lab.until("taken", "web-0", |vm| condition(vm, kind).is_none()).await;
+}

@@ -64,7 +64,7 @@ fn of_image(name: &str) -> VirtualMachine {
 }
 
 /// The namespace of the operator, where its caches are.
-async fn home(lab: &Lab) {
+pub(crate) async fn home(lab: &Lab) {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(lab.settings.flow.pod_namespace.clone());
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
