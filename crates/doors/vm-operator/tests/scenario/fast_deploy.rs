@@ -373,7 +373,8 @@ async fn a_crash_while_files_are_copied_leaves_no_half_file_for_others() {
     until_powered_on(&lab, "web-1").await;
     let directory = second.uid().unwrap();
     let files = lab.site.vcenter.datastore_directory(STORE, &directory).unwrap();
-    assert_eq!(files.iter().filter(|name| name.ends_with(".vmdk")).count(), 2, "{files:?}");
+    let is_disk = |name: &&String| name.rsplit_once('.').is_some_and(|(_, kind)| kind == "vmdk");
+    assert_eq!(files.iter().filter(is_disk).count(), 2, "{files:?}");
 }
 
 #[tokio::test(start_paused = true)]
