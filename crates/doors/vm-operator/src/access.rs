@@ -8,9 +8,10 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use roost_controller::rbac::{Need, Needs, Verb};
 
 use crate::api::{
-    ClusterVirtualMachineImage, VirtualMachine, VirtualMachineClass, VirtualMachineGroup,
-    VirtualMachineImage, VirtualMachineImageCache, VirtualMachineReplicaSet, VirtualMachineService,
-    VirtualMachineSetResourcePolicy, VirtualMachineSnapshot,
+    ClusterVirtualMachineImage, CnsNodeVmAttachment, VirtualMachine, VirtualMachineClass,
+    VirtualMachineGroup, VirtualMachineImage, VirtualMachineImageCache, VirtualMachineReplicaSet,
+    VirtualMachineService, VirtualMachineSetResourcePolicy, VirtualMachineSnapshot,
+    VirtualMachineWebConsoleRequest,
 };
 
 /// The name of the lease, which the upstream controller has, too: while one of them leads, the other waits.
@@ -54,11 +55,17 @@ pub fn needs() -> Needs {
         Need::on::<VirtualMachineReplicaSet>(Verb::READ),
         Need::on::<VirtualMachineReplicaSet>(write),
         Need::on_status::<VirtualMachineReplicaSet>(write),
+        Need::on::<VirtualMachineWebConsoleRequest>(Verb::READ),
+        Need::on::<VirtualMachineWebConsoleRequest>(write),
+        Need::on::<VirtualMachineWebConsoleRequest>(&[Verb::Delete]),
+        Need::on_status::<VirtualMachineWebConsoleRequest>(write),
     ];
     let others = [
         // Bootstrap data.
         Need::on::<Secret>(Verb::READ),
         Need::on::<PersistentVolumeClaim>(Verb::READ),
+        // Disks of claims are attached by the CSI driver.
+        Need::on::<CnsNodeVmAttachment>(&[Verb::Get, Verb::Create, Verb::Delete]),
         Need::on::<StorageClass>(Verb::READ),
         Need::on::<Service>(Verb::READ),
         Need::on::<Service>(own),

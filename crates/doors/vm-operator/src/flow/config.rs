@@ -224,7 +224,11 @@ fn volumes_attached(vm: &VirtualMachine) -> Flow {
     let claims = vm.spec.volumes.iter().filter(|volume| volume.claim_name().is_some());
     match claims.into_iter().find(|volume| !attached(&volume.name)) {
         None => Ok(()),
-        Some(volume) => Err(Halt::failed(format!("volume {} is not attached", volume.name))),
+        // The driver does not call when it has attached one.
+        Some(volume) => {
+            tracing::debug!(volume = %volume.name, "volume {} is not attached", volume.name);
+            Err(Halt::Requeue(super::volumes::pause(vm)))
+        }
     }
 }
 

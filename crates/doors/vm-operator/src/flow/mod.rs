@@ -16,6 +16,7 @@ mod reconcile;
 mod snapshot;
 mod status;
 mod update;
+mod volumes;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use super::outcome::{Aggregate, Failure, Flow, Halt};
 use super::power_state::{Operation, Restart, Situation, compare_power_state};
 use super::snapshot::{reconcile_snapshot_create, reconcile_snapshot_revert};
 use super::status::reconcile_status;
+use super::volumes::reconcile_volumes;
 use super::{Context, power_state};
 use crate::api::VirtualMachine;
 use crate::api::names::{annotation, extra_config};
@@ -35,6 +36,12 @@ pub(crate) async fn update_virtual_machine(
     at(Update, "location");
     all.step("location", reconcile_location(cx, vm, &seen))?;
     reconcile_schema_upgrade(vm, &seen);
+    at(Update, "volumes");
+    let mut volumes = Next::AwaitChange;
+    match reconcile_volumes(cx, vm).await {
+        Ok(next) => volumes = next,
+        Err(halt) => all.step("volumes", Err(halt))?,
+    }
     at(Update, "snapshot revert");
     all.step("snapshot revert", reconcile_snapshot_revert(cx, key, vm, &seen).await)?;
     at(Update, "config");
@@ -67,6 +74,9 @@ pub(crate) async fn update_virtual_machine(
     at(Update, "snapshot");
     all.step("snapshot", reconcile_snapshot_create(cx, key, vm, &seen).await)?;
     all.end()?;
+    if next == Next::AwaitChange {
+        next = volumes;
+    }
     Ok(requeue_delay(cx, vm, next))
 }
 

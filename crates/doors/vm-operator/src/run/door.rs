@@ -15,6 +15,7 @@ use roost_fleet::Fleet;
 use roost_supervise::{Backoff, Chain};
 use tokio::task::JoinSet;
 
+use super::console::ConsoleRequests;
 use super::discovery::Discovery;
 use super::groups::Groups;
 use super::owner;
@@ -29,7 +30,7 @@ use crate::api::{
     ClusterVirtualMachineImage, VirtualMachine, VirtualMachineClass, VirtualMachineGroup,
     VirtualMachineImage, VirtualMachineImageCache, VirtualMachineImageStatus,
     VirtualMachineReplicaSet, VirtualMachineService, VirtualMachineSetResourcePolicy,
-    VirtualMachineSnapshot,
+    VirtualMachineSnapshot, VirtualMachineWebConsoleRequest,
 };
 use crate::flow::{Context, FlowSettings};
 use crate::front_door::VmDoor;
@@ -227,11 +228,9 @@ impl VmOperator {
             let own = Groups { cx: Arc::clone(&cx), vms: vms.store() };
             manager
                 .controller("virtualmachinegroup", &groups, ControllerSettings::default())
-                .related(&vms, |change| {
-                    let (vm, name) = (&change.object, &change.object.spec.group_name);
-                    let namespace = vm.namespace().unwrap_or_default();
-                    let group = (!name.is_empty()).then(|| Key::new(&namespace, name));
-                    group.into_iter().collect()
+                .related(&vms, |change| group_of(&*change.object, &change.object.spec.group_name))
+                .related(&groups, |change| {
+                    group_of(&*change.object, &change.object.spec.group_name)
                 })
                 .reconcile(Arc::new(own));
         }
@@ -279,6 +278,16 @@ impl VmOperator {
                 owner.map(|owner| by_uid.keys(&owner)).unwrap_or_default()
             })
             .reconcile(Arc::new(ReplicaSets { cx: Arc::clone(cx), by_owner }));
+
+        let requests = manager.watch(within::<VirtualMachineWebConsoleRequest>(client, space));
+        let by_vm = requests.index(|request: &VirtualMachineWebConsoleRequest| {
+            let namespace = request.namespace().unwrap_or_default();
+            Some(format!("{namespace}/{}", request.spec.name))
+        });
+        manager
+            .controller("virtualmachinewebconsolerequest", &requests, settings())
+            .related(vms, move |change| by_vm.keys(&path(&*change.object)))
+            .reconcile(Arc::new(ConsoleRequests { cx: Arc::clone(cx) }));
 
         let own = manager.watch(within::<VirtualMachineService>(client, space));
         let services = manager.watch(within::<Service>(client, space));
@@ -356,6 +365,13 @@ where
 /// An object that a VM names, in its own namespace.
 fn below(vm: &VirtualMachine, name: &str) -> String {
     format!("{}/{name}", vm.namespace().unwrap_or_default())
+}
+
+/// The group that an object says it is in.
+fn group_of(member: &impl kube::Resource, name: &str) -> Vec<Key> {
+    let namespace = member.meta().namespace.as_deref().unwrap_or_default();
+    let group = (!name.is_empty()).then(|| Key::new(namespace, name));
+    group.into_iter().collect()
 }
 
 fn named_by(

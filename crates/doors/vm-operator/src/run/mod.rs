@@ -1,11 +1,12 @@
 //! The manager: watches, controllers, signals, probes, metrics.
 
+mod console;
 mod discovery;
 mod door;
 mod environment;
 mod groups;
 mod metrics;
-mod owner;
+pub(crate) mod owner;
 mod policies;
 mod probes;
 mod reconciler;

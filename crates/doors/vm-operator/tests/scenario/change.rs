@@ -230,6 +230,66 @@ async fn members_of_a_group_come_on_in_their_order_and_each_at_its_time() {
     assert_eq!(lab.machine("web-0").unwrap().power, Power::Off);
 }
 
+async fn group(lab: &Lab, name: &str, spec: serde_json::Value) {
+    let group = json!({ "apiVersion": "vmoperator.vmware.com/v1alpha6", "kind": "VirtualMachineGroup",
+        "metadata": { "name": name, "namespace": "team-a" }, "spec": spec });
+    let group: roost_vm_operator::api::VirtualMachineGroup = serde_json::from_value(group).unwrap();
+    lab.api().create(&kube::api::PostParams::default(), &group).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_in_a_group_comes_on_at_its_time_and_its_members_after_it() {
+    use roost_vm_operator::api::VirtualMachineGroup;
+
+    let lab = Lab::new().await;
+    for (name, within) in [("db-0", "shop"), ("web-0", "front"), ("web-1", "front")] {
+        let mut member = vm(name);
+        member.spec.group_name = within.into();
+        member.spec.power_state = Some(PowerState::PoweredOff);
+        lab.apply(&member).await;
+        lab.until("made", name, roost_vm_operator::api::VirtualMachine::is_created).await;
+    }
+    // The inner one names the outer one, which does not say that it is in it: nothing is handed upwards.
+    let front = json!({ "groupName": "shop", "bootOrder": [
+        { "members": [{ "kind": "VirtualMachine", "name": "web-0" }] },
+        { "members": [{ "kind": "VirtualMachine", "name": "web-1" }, { "kind": "VirtualMachineGroup", "name": "shop" }],
+            "powerOnDelay": "20s" },
+    ] });
+    group(&lab, "front", front).await;
+    let shop = json!({ "powerState": "PoweredOn", "bootOrder": [
+        { "members": [{ "kind": "VirtualMachine", "name": "db-0" }] },
+        { "members": [{ "kind": "VirtualMachineGroup", "name": "front" }], "powerOnDelay": "60s" },
+    ] });
+    group(&lab, "shop", shop).await;
+    let on = |name: &str| lab.machine(name).unwrap().power == Power::On;
+    sleep(secs(50)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, false, false]);
+    sleep(secs(25)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, true, false]);
+    sleep(secs(25)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, true, true]);
+    let shop = lab.api::<VirtualMachineGroup>().get("shop").await.unwrap();
+    let members = shop.status.unwrap().members;
+    assert_eq!(members.len(), 2);
+    assert!(members.iter().all(|member| !member.uid.is_empty()
+        && member.conditions.iter().any(|is| is.type_ == "GroupLinked" && is.status == "True")));
+
+    // One that is off is brought back when somebody asks for it, through both groups.
+    lab.patch("web-1", json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard" } }))
+        .await;
+    sleep(minutes(2)).await;
+    assert!(!on("web-1"));
+    let now = json!({ "spec": { "nextForcePowerStateSyncTime": "now" } });
+    let params = kube::api::PatchParams::default();
+    let patch = kube::api::Patch::Merge(now);
+    lab.api::<VirtualMachineGroup>().patch("shop", &params, &patch).await.unwrap();
+    sleep(minutes(3)).await;
+    assert!(on("web-1"));
+    let writes = lab.writes();
+    sleep(minutes(10)).await;
+    assert_eq!(lab.writes(), writes, "groups do not hand their state round");
+}
+
 #[tokio::test(start_paused = true)]
 async fn disks_of_a_linked_clone_are_promoted_where_fast_deploy_is_on() {
     let mut lab = Lab::idle().await;
