@@ -14,12 +14,14 @@ pub(crate) enum KeyError {
     Rsa,
     #[error("the public key is too short for SHA-512")]
     Short,
-    #[error("the public key has more than 8192 bits")]
+    #[error("the public key has more than 8192 bits, or an exponent of more than 32")]
     Long,
 }
 
 /// Larger ones would take long to calculate with.
 const MOST_BITS: usize = 8_192;
+/// A larger exponent would keep a thread at work for minutes, and keys in use have 65537.
+const EXPONENT_BYTES: usize = 4;
 
 pub(crate) const SEED: usize = SHA512_OUTPUT_LEN;
 
@@ -59,7 +61,7 @@ impl PublicKey {
         if !is_odd(modulus) || !is_odd(exponent) {
             return Err(KeyError::Rsa);
         }
-        if modulus.len() * 8 > MOST_BITS || exponent.len() > modulus.len() {
+        if modulus.len() * 8 > MOST_BITS || exponent.len() > EXPONENT_BYTES {
             return Err(KeyError::Long);
         }
         let length = modulus.len();
@@ -122,7 +124,7 @@ impl<'a> Der<'a> {
         let rest = self.0.strip_prefix(&[tag])?;
         let (first, rest) = rest.split_first()?;
         let (length, rest) = match first {
-            0..0x80 => (usize::from(*first), rest),
+            0..=0x7f => (usize::from(*first), rest),
             0x81..=0x84 => {
                 let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
                 (digits.iter().fold(0, |number, digit| number << 8 | usize::from(*digit)), rest)
@@ -259,6 +261,14 @@ CM9poEzfBq71Ypu7eUawTqSZ3diXvKd0JK71QA==";
         };
         assert_eq!(block("!"), Err(KeyError::Pem));
         assert_eq!(block("AAAA"), Err(KeyError::Rsa));
+        // A modulus of 3, and an exponent of four and of five bytes.
+        let with_exponent = |exponent: &[u8]| {
+            let length = u8::try_from(exponent.len()).unwrap();
+            let key = [&[SEQUENCE, length + 5, INTEGER, 1, 3, INTEGER, length], exponent].concat();
+            block(&STANDARD.encode(key))
+        };
+        assert!(with_exponent(&[1; 4]).is_ok());
+        assert_eq!(with_exponent(&[1; 5]), Err(KeyError::Long));
         let key = PublicKey::parse(PKCS_1).unwrap();
         assert_eq!(key.encrypt(&[0; 127], [0; SEED]), Err(KeyError::Short));
         assert!(key.encrypt(&[0; 126], [0; SEED]).is_ok());
