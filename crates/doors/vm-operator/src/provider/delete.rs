@@ -19,6 +19,9 @@ use crate::flow::{Context, Done, Flow, Halt};
 /// Between looks at a deletion that must wait for its turn.
 const NEXT_TURN: Duration = Duration::from_secs(10);
 
+/// Until a VM is looked at again that is gone and still shown; the news of it bring the key back earlier.
+const LATE_NEWS: Duration = Duration::from_secs(5);
+
 /// What comes next on the way to no VM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -60,15 +63,18 @@ impl Provider {
                 _ => Halt::Done(Done::HasOutstandingTask),
             });
         }
-        if let Some(ended) = self.steps.take_ended(&key)
-            && let Some(error) = ended.error
-        {
+        let ended = self.steps.take_ended(&key);
+        if let Some(error) = ended.as_ref().and_then(|ended| ended.error.clone()) {
             return Err(Halt::failed(error));
         }
         let found = find(vm, &self.fleet.mirror().snapshot());
         let Some(row) = found.map_err(Halt::because("looking for the VM"))? else {
             return self.check_gone(cx, vm).await;
         };
+        // It is gone and the mirror does not know yet. Asked at once to go once more, it would be gone at once once more, and so on.
+        if ended.is_some_and(|ended| ended.step == Done::DeleteStarted) {
+            return Err(Halt::Requeue(LATE_NEWS));
+        }
         let now = cx.now();
         match plan(&row, vm.power_off_mode(), self.steps.asked(&key), now) {
             Step::NotConnected => {

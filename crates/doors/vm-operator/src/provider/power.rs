@@ -1,5 +1,7 @@
 //! Changes of a VM that is there. Each is started and left.
 
+use std::time::Duration;
+
 use roost_controller::Key;
 use roost_fleet::{Phase, Power, Wrote};
 use roost_vim::wire::methods::{
@@ -13,6 +15,9 @@ use super::{Provider, Seen};
 use crate::api::names::extra_config;
 use crate::flow::power_state::Asked;
 use crate::flow::{Done, Flow, Halt};
+
+/// When a VM is looked at again of which vCenter says otherwise than the mirror.
+const LATE_NEWS: Duration = Duration::from_secs(5);
 
 impl Provider {
     async fn start_task<M: Method<Output = MoRef>>(
@@ -29,9 +34,9 @@ impl Provider {
         let started = self.fleet.machines().start_task(hold, phase, call, wrote, told).await;
         if let Err(error) = started {
             self.steps.never_began(key);
-            // It is as wanted: only the news of it is late.
+            // It is as wanted: only the news of it is late. They may never come, when somebody changes it back before: then nothing has changed.
             if error.fault().is_some_and(|fault| fault.is("InvalidPowerState")) {
-                return Err(Halt::Done(done));
+                return Err(Halt::Requeue(LATE_NEWS));
             }
             return Err(Halt::because(format!("{phase}"))(error));
         }

@@ -1,7 +1,7 @@
 //! A cluster and a vCenter in a box, and the words that scenarios are told in.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
@@ -32,6 +32,12 @@ use tokio::time::sleep;
 
 pub(crate) const NAMESPACE: &str = "team-a";
 const IMAGE: &str = "vmi-0123456789abcdef0";
+
+/// As the embedded API server keeps them; that it takes them is another test's.
+static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let all = definitions().unwrap();
+    all.iter().map(|definition| serde_json::to_value(definition).unwrap()).collect()
+});
 
 pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -93,7 +99,10 @@ impl Lab {
     }
 
     async fn build(sim: Option<KubeSim>, client: Client, site: Site) -> Self {
-        install_crds(&client, &definitions().unwrap(), "lab").await.unwrap();
+        match &sim {
+            Some(sim) => sim.define(DEFINITIONS.iter().cloned()),
+            None => install_crds(&client, &definitions().unwrap(), "lab").await.unwrap(),
+        }
         let fleet = site.open(vec![Arc::new(OwnVms)]).await.unwrap();
         fleet.cover(&site.find("/DC0"));
         let provider = ProviderSettings {
