@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roost_controller::Key;
-use roost_fleet::{Phase, Power, Wrote};
+use roost_fleet::{MachineError, Phase, Power, Wrote};
 use roost_vim::wire::methods::{
     CustomizeVmTask, PowerOffVmTask, PowerOnVmTask, PromoteDisksTask, ReconfigVmTask,
     SuspendVmTask, UpgradeVmTask,
@@ -31,6 +31,14 @@ impl Provider {
         self.steps.may_begin(key, done, self.now())?;
         let hold = self.hold(&seen.row)?;
         let told = self.steps.begin(key, done, self.now());
+        // A process that crashed has left it: the guest is told at its next power-on.
+        let is_pending = |error: &MachineError| {
+            error.fault().is_some_and(|fault| fault.is("CustomizationPending"))
+        };
+        let told = move |ended: Result<_, MachineError>| match ended {
+            Err(error) if is_pending(&error) => told(Ok(None)),
+            ended => told(ended),
+        };
         let started = self.fleet.machines().start_task(hold, phase, call, wrote, told).await;
         if let Err(error) = started {
             self.steps.never_began(key);
