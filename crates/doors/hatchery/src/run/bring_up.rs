@@ -6,8 +6,7 @@ use std::net::IpAddr;
 use roost_fleet::{Hold, MachineError};
 use roost_vim::{GuestCredentials, Program};
 
-use super::context::Context;
-use super::machine::Launch;
+use super::machine::{Launch, WorkerVms};
 
 /// What runs in a guest, and what runs there first.
 #[derive(Debug, Clone)]
@@ -20,7 +19,7 @@ pub(super) struct LaunchSpec {
 /// A VM that was cloned or claimed and is on its way up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BringUp<'a> {
-    pub(super) cx: &'a Context,
+    pub(super) vms: &'a WorkerVms,
     pub(super) work: &'a Hold,
     /// What errors call it.
     pub(super) machine: &'a str,
@@ -31,12 +30,12 @@ pub(super) struct BringUp<'a> {
 impl BringUp<'_> {
     /// Until the guest has booted, reports its address and can run programs.
     pub(super) async fn wait_ready(&self) -> Result<(), MachineError> {
-        self.cx.machines.wait_ready(self.work.vm(), self.expected).await.map(drop)
+        self.vms.machines.wait_ready(self.work.vm(), self.expected).await.map(drop)
     }
 
     /// Until a program has run in the guest.
     pub(super) async fn probe(&self, credentials: &GuestCredentials) -> Result<(), MachineError> {
-        self.cx.probe(self.work, credentials).await
+        self.vms.probe(self.work, credentials).await
     }
 
     /// Until the guest has proven itself and the pre-start script has ended well.
@@ -45,18 +44,18 @@ impl BringUp<'_> {
         match &spec.pre_start {
             Some(script) => {
                 let (work, machine) = (self.work, self.machine);
-                self.cx.run_pre_start(work, machine, &spec.credentials, script).await
+                self.vms.run_pre_start(work, machine, &spec.credentials, script).await
             }
             None => Ok(()),
         }
     }
 
     pub(super) async fn launch(&self, spec: &LaunchSpec) -> Result<Launch, MachineError> {
-        self.cx.launch(self.work, &spec.credentials, &spec.launch).await
+        self.vms.launch(self.work, &spec.credentials, &spec.launch).await
     }
 
     /// Down again, with clean file systems.
     pub(super) async fn shut_down(&self) -> Result<(), MachineError> {
-        self.cx.shut_down(self.work).await
+        self.vms.shut_down(self.work).await
     }
 }

@@ -6,15 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_fleet::{Check, Vm, VmId};
+use roost_fleet::{Check, Machines, Mirror, Vm, VmId};
 use roost_vim::wire::MoRef;
 use roost_vim::wire::types::{
     ObjectSpec, PropertyFilterSpec, PropertySpec, TaskInfo, TaskInfoState, UserSession,
 };
-use roost_vim::{CallError, Properties, TaskError};
+use roost_vim::{CallError, Observer, Properties, TaskError};
 use tokio::time::{Instant, timeout_at};
 
-use super::context::Context;
+use super::about::About;
 use super::holding::own_annotation;
 
 /// As localization files know a `CloneVM_Task` and a `ReconfigVM_Task`.
@@ -34,9 +34,19 @@ struct Pending {
     vm: Option<VmId>,
 }
 
-impl Context {
+/// Looks for such changes when a process begins.
+#[derive(Debug)]
+pub(super) struct EarlierTasks {
+    pub(super) about: Arc<About>,
+    pub(super) vcenter: Observer,
+    pub(super) mirror: Mirror,
+    /// For what a VM says of itself at this moment.
+    pub(super) machines: Machines,
+}
+
+impl EarlierTasks {
     /// Waits until every clone and every change of a VM of ours that runs in our name shows in the inventory or has failed.
-    pub(super) async fn wait_for_earlier_tasks(&self) -> Result<(), CallError> {
+    pub(super) async fn wait(&self) -> Result<(), CallError> {
         let pending = self.pending_changes().await?;
         if pending.is_empty() {
             return Ok(());
@@ -111,7 +121,7 @@ impl Context {
                 RECONFIGURE => {
                     let vm = VmId::from(info.entity.as_ref()?);
                     let row = self.mirror.vm(&vm)?;
-                    own_annotation(&row, self.hatchery())?;
+                    own_annotation(&row, self.about.hatchery())?;
                     Some(Pending { task, vm: Some(vm) })
                 }
                 _ => None,

@@ -9,29 +9,59 @@
 //!                    └──> retire (pure) ──> guard ───┴─> cleanup ──> VMs gone
 //! ```
 //!
+//! Each loop is a struct that owns what it needs, so that its type says what it may touch:
+//!
+//! | Loop | Does | Changes |
+//! | --- | --- | --- |
+//! | `inventory::InventoryFollower` | keeps the mirror as the vCenter is | nothing |
+//! | `opener::Opener` | reads both sides once, then lets the others decide | nothing itself; starts the adoption |
+//! | `workers::Workers`, `models::Models` | read what CDS knows | nothing |
+//! | `listen::Listener` | hears of jobs and asks CDS about them | nothing |
+//! | `planner::Planner` | weighs what waits, reserves, gives out orders | V1 jobs that had all attempts |
+//! | `spawn::Spawner` | carries out orders, takes up what was left half-way | jobs, VMs |
+//! | `keeping::PoolKeeper` | makes, finishes and marks spares | VMs |
+//! | `register::Registrar` | builds templates, registers V1 models | models, VMs |
+//! | `cleanup::Retirer` | deletes VMs that have served, through the guard | VMs, jobs |
+//! | `cleanup::Corrector` | sets CDS right about workers without a VM | workers, jobs |
+//! | `others::TakeOver` | speaks with other processes of our name | marks on VMs |
+//! | `observe::Heart`, `observe::Gauges` | tell CDS and Prometheus | nothing |
+//!
+//! `observe::StateReader` is for those who look, `steer::Steerer` for people who say what to do.
+//!
 //! Nothing here is remembered that a restart could not find again: whose a VM is and what for stands in its annotation, what waits in CDS.
 
+mod about;
 mod bring_up;
 mod cds_calls;
+mod cds_link;
 mod cleanup;
-mod context;
-mod demand;
 mod earlier;
 mod holding;
+mod inventory;
 mod jobs;
 mod keeping;
+mod lifecycle;
+mod listen;
 mod machine;
 mod models;
 mod observe;
+mod opener;
 mod opening;
 mod order;
 mod others;
+mod parts;
+mod planner;
+mod recorder;
 mod register;
+mod running;
 mod scheduler;
+mod signals;
 mod site;
 mod spare_view;
 mod spawn;
 mod steer;
+mod verdicts;
+mod worker_setup;
 mod workers;
 
 use std::fmt;
@@ -51,7 +81,7 @@ pub use self::site::SiteError;
 pub use self::steer::{Controls, Held, Hold, NotDone};
 pub use roost_supervise::TaskHealth;
 
-use self::context::Running;
+use self::running::Running;
 use crate::config::{Config, SecretError, Surroundings};
 use crate::metrics::Metrics;
 
@@ -153,21 +183,21 @@ impl Hatchery {
     }
 
     pub fn name(&self) -> &str {
-        self.running.cx.hatchery()
+        self.running.reader.about.hatchery()
     }
 
     /// Waits until everything was read once and decisions are made.
     pub async fn opened(&self) {
-        self.running.cx.opened().await;
+        self.running.lifecycle.opened().await;
     }
 
     pub fn is_open(&self) -> bool {
-        self.running.cx.is_open()
+        self.running.lifecycle.is_open()
     }
 
     /// Why it cannot go on, as soon as that is so.
     pub fn stopped(&self) -> watch::Receiver<Option<Stopped>> {
-        self.running.cx.stopped.subscribe()
+        self.running.lifecycle.stopped()
     }
 
     pub fn tasks(&self) -> Vec<TaskHealth> {
@@ -176,21 +206,21 @@ impl Hatchery {
 
     /// A person has looked at why deletion is frozen. Returns the freeze that this ends, if there was one.
     pub fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
-        self.running.cx.resume_deletions(found)
+        self.running.steerer.resume_deletions(found)
     }
 
     /// Where its VMs are. Whoever opened it logs out when all doors are shut down.
     pub fn fleet(&self) -> &Fleet {
-        &self.running.cx.fleet
+        &self.running.fleet
     }
 
     /// Begins nothing new, lets what is under way finish for as long as `grace`, and signs out of CDS. What did not finish is found by
     /// the next start. Returns how much that is.
     pub async fn shut_down(&self, grace: Duration) -> usize {
-        let Running { cx, tasks } = &self.running;
+        let Running { cds, tasks, .. } = &self.running;
         let left = tasks.drain(grace).await;
         if self.mode == Mode::Works {
-            cx.cds.sign_out().await;
+            cds.sign_out().await;
         }
         left
     }

@@ -1,29 +1,33 @@
 //! From a configuration to a hatchery that decides.
 
-use std::convert::Infallible;
-use std::future::pending;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
-use roost_cds::{CdnConfig, Registration, Secret, Settings, WorkerNames};
+use roost_cds::{Registration, Secret, Settings};
 use roost_fleet::{Fleet, FleetSettings, OpenError, PoolId, Recognise};
-use roost_supervise::{Chain, Tasks};
-use roost_vim::Remedy;
-use tokio::sync::{Semaphore, SetOnce, watch};
-use tokio::time::sleep;
+use roost_supervise::Tasks;
 use url::Url;
 
+use super::about::About;
 use super::cds_calls::CountedCalls;
-use super::cleanup::{self, Deletions};
-use super::context::{Context, Running, Signals};
+use super::cleanup::{self, Deletions, JobReturns, Judge};
+use super::earlier::EarlierTasks;
+use super::inventory::{self, INVENTORY};
+use super::listen::{self, Listener};
+use super::machine::WorkerVms;
 use super::models::Models;
-use super::observe::{self, CallMeter, NamesSeen};
-use super::others::Others;
-use super::scheduler::{SchedulerState, lock};
+use super::observe::{self, CallMeter, NamesSeen, StateReader};
+use super::opener::{self, OPENING};
+use super::others::{OtherProcesses, Others};
+use super::parts::Parts;
+use super::recorder::Recorder;
+use super::running::Running;
+use super::scheduler::{Scheduler, SchedulerState};
+use super::signals::Signals;
 use super::site::{self, Login};
-use super::steer::Steering;
+use super::verdicts::Verdicts;
+use super::worker_setup::WorkerSetup;
 use super::workers::Workers;
-use super::{Mode, StartError, Stopped, Wiring, demand, keeping, others, register, spawn};
+use super::{Mode, StartError, Wiring, keeping, others, planner, register};
 use crate::annotation::HatcheryVms;
 use crate::config::{Config, SecretSource, Surroundings};
 use crate::door::HATCHERY;
@@ -31,19 +35,7 @@ use crate::metrics::Metrics;
 use crate::process::ProcessMark;
 use crate::status::task;
 
-const PAUSE: Duration = Duration::from_secs(10);
-/// Jobs that are asked about at the same time.
-const ASKING: usize = 8;
-/// A CDN that CDS cannot name is asked for again at this interval.
-const CDN_PAUSE: Duration = Duration::from_secs(2);
-
-const INVENTORY: &str = "inventory";
 const WORKER_LISTS: &str = "worker-lists";
-const OPENING: &str = "opening";
-/// A wait for news ends after a minute, a call after less; a whole load is a row of them. Many times that is a stream that hangs.
-const UNHEARD: Duration = Duration::from_mins(15);
-/// Tasks of an earlier process get ten minutes, and what they did half a minute each to be seen.
-const OPEN_WITHIN: Duration = Duration::from_mins(30);
 
 pub(super) async fn start(
     wiring: Wiring,
@@ -75,52 +67,105 @@ pub(super) async fn start(
     fleet.open_account(HATCHERY, config.ledger_limits(), config.addresses.clone());
     fleet.cover(&datacenter);
 
-    let cdn = CdnConfig {
-        tcp_url: config.cdn.tcp_url.clone().unwrap_or_default(),
-        tcp_url_enable_tls: config.cdn.tcp_tls,
-        http_url: config.cdn.url.clone().unwrap_or_default(),
-    };
-    let cx = Arc::new(Context {
-        scheduler: Arc::new(Mutex::new(SchedulerState::new(&config, fleet.shared_ledger()))),
-        names: Mutex::new(WorkerNames::new(random.fork("names"))),
-        random: Mutex::new(random.fork("ids")),
-        mirror: fleet.mirror().clone(),
-        machines: fleet.machines().clone(),
-        timelines: fleet.timelines().clone(),
-        pool: PoolId::from(&site.pool),
-        workers: Workers::default(),
-        models: Models::default(),
-        deletions: Deletions::new(fleet.guard(&config.identity.name)),
+    let own = ProcessMark::new(clock.now(), random.fork("process").next_u64());
+    let started = clock.now();
+    let about = Arc::new(About { config, surroundings, clock, version, hostname, started });
+    let (mirror, machines) = (fleet.mirror().clone(), fleet.machines().clone());
+    let timelines = fleet.timelines().clone();
+    let (signals, others) = (Arc::<Signals>::default(), Arc::new(Others::new(own)));
+    let recorder = Arc::new(Recorder {
         journal: fleet.journal().clone(),
-        signals: Signals::default(),
-        steering: Steering::default(),
-        others: Others::new(ProcessMark::new(clock.now(), random.fork("process").next_u64())),
-        started: clock.now(),
-        cdn: Mutex::new(cdn),
-        asking: Semaphore::new(ASKING),
-        queues: Mutex::default(),
-        hearts: Mutex::default(),
-        calls,
         names_seen: NamesSeen::default(),
-        standing: Mutex::default(),
-        open: watch::Sender::default(),
-        opened: SetOnce::new(),
-        stopped: watch::Sender::default(),
-        vcenter: observer,
-        fleet,
-        config,
-        surroundings,
-        clock,
-        site,
-        cds,
-        metrics,
-        version,
-        cds_version: Mutex::default(),
-        hostname,
+        about: Arc::clone(&about),
+        mirror: mirror.clone(),
+        metrics: Arc::clone(&metrics),
     });
-    let tasks = Arc::new(supervised(&cx));
-    begin(&cx, &tasks, mode);
-    Ok(Running { cx, tasks })
+    let state = SchedulerState::new(&about.config, fleet.shared_ledger());
+    let seen = (&mirror, &machines);
+    let scheduler = Arc::new(Scheduler::new(state, &random, &about, seen, &others));
+    let workers = Arc::new(Workers::new(&about, &cds, &mirror, &scheduler, &signals));
+    let deletions = Arc::new(Deletions::new(fleet.guard(about.hatchery())));
+    let judge = Arc::new(Judge {
+        about: Arc::clone(&about),
+        workers: Arc::clone(&workers),
+        deletions: Arc::clone(&deletions),
+        scheduler: Arc::clone(&scheduler),
+    });
+    let returns = Arc::new(JobReturns {
+        about: Arc::clone(&about),
+        cds: cds.clone(),
+        scheduler: Arc::clone(&scheduler),
+        recorder: Arc::clone(&recorder),
+        signals: Arc::clone(&signals),
+    });
+    let processes = Arc::new(OtherProcesses {
+        others,
+        about: Arc::clone(&about),
+        recorder: Arc::clone(&recorder),
+        mirror: mirror.clone(),
+        machines: machines.clone(),
+    });
+    let earlier = EarlierTasks {
+        about: Arc::clone(&about),
+        vcenter: observer.clone(),
+        mirror: mirror.clone(),
+        machines: machines.clone(),
+    };
+    let pool = PoolId::from(&site.pool);
+    let vms = Arc::new(WorkerVms {
+        machines,
+        timelines: timelines.clone(),
+        about: Arc::clone(&about),
+        vcenter: observer.clone(),
+        site,
+        cds: cds.clone(),
+        signals: Arc::clone(&signals),
+    });
+    let parts = Parts {
+        models: Arc::new(Models::new(&about, &cds, &signals)),
+        setup: Arc::new(WorkerSetup::new(&about)),
+        vcenter: observer,
+        steering: Arc::default(),
+        lifecycle: Arc::default(),
+        cds_link: Arc::default(),
+        standing: Arc::default(),
+        earlier: Arc::new(earlier),
+        about,
+        fleet,
+        mirror,
+        vms,
+        pool,
+        cds,
+        scheduler,
+        recorder,
+        timelines,
+        workers,
+        processes,
+        deletions,
+        judge,
+        returns,
+        metrics,
+        signals,
+        calls,
+    };
+    let verdicts = Arc::new(parts.verdicts());
+    let listener = Arc::new(parts.listener(&verdicts));
+    let reader = Arc::new(parts.state_reader());
+    let metrics = parts.metrics.own.clone();
+    let tasks = Tasks::new(move |what| metrics.task_restarted(what));
+    let tasks = Arc::new(tasks.outlasting_work(&[INVENTORY, WORKER_LISTS]));
+    supervise(&Arc::new(parts.inventory_follower()), &tasks, INVENTORY, inventory::follow);
+    if mode == Mode::Works {
+        begin(&parts, &listener, &verdicts, &reader, &tasks);
+    }
+    Ok(Running {
+        steerer: Arc::new(parts.steerer(&listener)),
+        lifecycle: parts.lifecycle,
+        fleet: parts.fleet,
+        cds: parts.cds,
+        reader,
+        tasks,
+    })
 }
 
 /// What a hatchery with this configuration says at its sign-in.
@@ -196,176 +241,62 @@ impl OpenFleet {
     }
 }
 
-fn supervised(cx: &Context) -> Tasks {
-    let metrics = cx.metrics.own.clone();
-    Tasks::new(move |what| metrics.task_restarted(what)).outlasting_work(&[INVENTORY, WORKER_LISTS])
-}
-
-fn begin(cx: &Arc<Context>, tasks: &Arc<Tasks>, mode: Mode) {
-    let on = Arc::clone(cx);
-    let all = Arc::clone(tasks);
-    tasks.supervise(INVENTORY, move || follow_inventory(Arc::clone(&on), Arc::clone(&all)));
-    if mode == Mode::ObservesOnly {
-        return;
-    }
-    supervise(cx, tasks, OPENING, open);
-    supervise(cx, tasks, WORKER_LISTS, |cx, tasks| async move {
-        cx.follow_workers(&tasks).await;
+/// Begins the loops that decide. Each has what it needs and nothing else.
+fn begin(
+    parts: &Parts,
+    listener: &Arc<Listener>,
+    verdicts: &Arc<Verdicts>,
+    reader: &Arc<StateReader>,
+    tasks: &Arc<Tasks>,
+) {
+    let (config, cds) = (&parts.about.config, &parts.cds);
+    let spawner = Arc::new(parts.spawner());
+    let heart = Arc::new(parts.heart(reader));
+    supervise(&Arc::new(parts.opener(&spawner)), tasks, OPENING, opener::open);
+    supervise(&parts.workers, tasks, WORKER_LISTS, |workers, tasks| async move {
+        workers.follow(&tasks).await;
     });
-    if cx.cds.v1().is_some() && cx.config.models_v1 {
-        supervise(cx, tasks, "worker-models", |cx, tasks| async move {
-            cx.follow_models(&tasks).await;
+    if cds.v1().is_some() && config.models_v1 {
+        supervise(&parts.models, tasks, "worker-models", |models, tasks| async move {
+            models.follow(&tasks).await;
         });
     }
-    if cx.cds.v1().is_some() {
-        supervise(cx, tasks, task::V1_QUEUE, demand::listen_v1);
+    if cds.v1().is_some() {
+        supervise(listener, tasks, task::V1_QUEUE, listen::listen_v1);
     }
-    if cx.cds.v2().is_some() && cx.config.poll_v2 {
-        supervise(cx, tasks, task::V2_QUEUE, demand::listen_v2);
+    if cds.v2().is_some() && config.poll_v2 {
+        supervise(listener, tasks, task::V2_QUEUE, listen::listen_v2);
     }
-    supervise(cx, tasks, others::TASK, others::follow);
-    supervise(cx, tasks, task::MAIN, demand::serve);
-    supervise(cx, tasks, task::PROVISIONING, keeping::keep);
-    supervise(cx, tasks, task::CLEANUP, cleanup::keep_clean);
-    supervise(cx, tasks, task::DISABLED, cleanup::keep_right);
-    supervise(cx, tasks, task::METRICS, observe::keep_counting);
-    if cx.cds.v1().is_some() {
-        supervise(cx, tasks, "heartbeat-v1", observe::beat_v1);
+    supervise(&Arc::new(parts.take_over(&spawner)), tasks, others::TASK, others::follow);
+    let planner = Arc::new(parts.planner(&spawner, verdicts));
+    supervise(&planner, tasks, task::MAIN, planner::serve);
+    supervise(&Arc::new(parts.pool_keeper()), tasks, task::PROVISIONING, keeping::keep);
+    supervise(&Arc::new(parts.retirer()), tasks, task::CLEANUP, cleanup::keep_clean);
+    supervise(&Arc::new(parts.corrector()), tasks, task::DISABLED, cleanup::keep_right);
+    supervise(&Arc::new(parts.gauges(reader)), tasks, task::METRICS, observe::keep_counting);
+    if cds.v1().is_some() {
+        supervise(&heart, tasks, "heartbeat-v1", observe::beat_v1);
     }
-    if cx.cds.v2().is_some() {
-        supervise(cx, tasks, "heartbeat-v2", observe::beat_v2);
+    if cds.v2().is_some() {
+        supervise(&heart, tasks, "heartbeat-v2", observe::beat_v2);
     }
-    supervise(cx, tasks, "cds-version", observe::follow_version);
-    if register::is_wanted(cx) {
-        supervise(cx, tasks, "registration", register::keep_registered);
+    supervise(&heart, tasks, "cds-version", observe::follow_version);
+    if register::is_wanted(config, cds) {
+        let registrar = Arc::new(parts.registrar());
+        supervise(&registrar, tasks, "registration", register::keep_registered);
     }
 }
 
 /// A loop that begins once decisions can be made, unless it is what makes them possible.
-pub(super) fn supervise<F>(
-    cx: &Arc<Context>,
+fn supervise<T, F>(
+    with: &Arc<T>,
     tasks: &Arc<Tasks>,
     name: &'static str,
-    body: impl Fn(Arc<Context>, Arc<Tasks>) -> F + Send + 'static,
+    body: impl Fn(Arc<T>, Arc<Tasks>) -> F + Send + 'static,
 ) where
+    T: Send + Sync + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let (cx, on) = (Arc::clone(cx), Arc::clone(tasks));
-    tasks.supervise(name, move || body(Arc::clone(&cx), Arc::clone(&on)));
-}
-
-async fn follow_inventory(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    loop {
-        let followed = tokio::select! {
-            biased;
-            followed = cx.fleet.follow() => followed,
-            never = note_progress(&cx, &tasks) => match never {},
-        };
-        match followed {
-            // The client was shut down.
-            Ok(()) => return,
-            Err(error) if error.remedy() == Remedy::GiveUp => {
-                cx.stop(Stopped::Inventory(Chain(&error).to_string()));
-                return;
-            }
-            Err(error) => {
-                tracing::warn!("the inventory is followed again in {PAUSE:?}: {}", Chain(&error));
-                sleep(PAUSE).await;
-            }
-        }
-    }
-}
-
-/// The stream is heard at every answer of the vCenter, also at one without news, and at every call that failed.
-async fn note_progress(cx: &Context, tasks: &Tasks) -> Infallible {
-    let (mut stream, mut changes) = (cx.mirror.stream(), cx.mirror.changes());
-    loop {
-        // What it waits for then is the vCenter, and after a refused login for as long as that takes: a restart would only lock the account.
-        if stream.borrow_and_update().trouble.is_some() {
-            tasks.rest(INVENTORY);
-        } else {
-            tasks.beat(INVENTORY, UNHEARD);
-        }
-        let heard = async {
-            tokio::select! {
-                biased;
-                heard = stream.changed() => heard,
-                heard = changes.changed() => heard,
-            }
-        };
-        if heard.await.is_err() {
-            return pending().await;
-        }
-    }
-}
-
-/// Reads everything once, then lets the loops decide.
-async fn open(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    tasks.rest(OPENING);
-    while !cx.mirror.wait_complete(Duration::from_mins(1)).await {
-        tracing::info!("still reading the inventory");
-    }
-    tasks.beat(OPENING, OPEN_WITHIN + cx.patience());
-    while let Err(error) = cx.wait_for_earlier_tasks().await {
-        tracing::warn!("the vCenter's tasks are read again in {PAUSE:?}: {}", Chain(&error));
-        sleep(PAUSE).await;
-        tasks.beat(OPENING, OPEN_WITHIN + cx.patience());
-    }
-    tasks.beat(OPENING, cx.patience());
-    while let Err(error) = cx.read_workers().await {
-        tracing::warn!("the workers are read again in {PAUSE:?}: {}", Chain(&error));
-        sleep(PAUSE).await;
-        tasks.beat(OPENING, cx.patience());
-    }
-    while let Err(error) = cx.read_models().await {
-        tracing::warn!("the worker models are read again in {PAUSE:?}: {}", Chain(&error));
-        sleep(PAUSE).await;
-        tasks.beat(OPENING, cx.patience());
-    }
-    learn_cdn(&cx, &tasks).await;
-    let (vms, own) = {
-        let snapshot = cx.mirror.snapshot();
-        (snapshot.len(), snapshot.owned_by(HATCHERY, cx.hatchery()).count())
-    };
-    tracing::info!(hatchery = cx.hatchery(), vms, own, "open for jobs");
-    // What is there by now is what an earlier process left; what comes from another one after this shows that it is at work.
-    tasks.beat(OPENING, cx.patience());
-    if cx.ask_earlier_process().await.is_none() {
-        // Before anybody decides about them.
-        spawn::adopt(&cx, &tasks);
-    }
-    // Set already if this task began anew after a panic.
-    let _ = cx.opened.set(());
-    cx.open.send_replace(true);
-}
-
-/// What the configuration leaves open about the CDN is asked of CDS. An API without one says so, and workers then get none.
-async fn learn_cdn(cx: &Context, tasks: &Tasks) {
-    let known = cx.cdn();
-    if !known.http_url.is_empty() && !known.tcp_url.is_empty() {
-        return;
-    }
-    loop {
-        tasks.beat(OPENING, cx.patience());
-        match cx.cds.cdn_config().await {
-            Ok(told) => {
-                let mut cdn = lock(&cx.cdn);
-                if cdn.http_url.is_empty() {
-                    cdn.http_url = told.http_url;
-                }
-                if cdn.tcp_url.is_empty() {
-                    (cdn.tcp_url, cdn.tcp_url_enable_tls) = (told.tcp_url, told.tcp_url_enable_tls);
-                }
-                return;
-            }
-            Err(error) if error.is_gone() => {
-                tracing::warn!("CDS has no CDN service; workers are told of none");
-                return;
-            }
-            Err(error) => {
-                tracing::warn!("the CDN is asked for again in {CDN_PAUSE:?}: {}", Chain(&error));
-                sleep(CDN_PAUSE).await;
-            }
-        }
-    }
+    let (with, on) = (Arc::clone(with), Arc::clone(tasks));
+    tasks.supervise(name, move || body(Arc::clone(&with), Arc::clone(&on)));
 }

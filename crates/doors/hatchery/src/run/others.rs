@@ -19,14 +19,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{Decided, Draft, Gate, Label, MachineError, Rewrite, Snapshot, VmId};
+use roost_fleet::{
+    Decided, Draft, Gate, Label, MachineError, Machines, Mirror, Rewrite, Snapshot, VmId,
+};
 use roost_supervise::{Chain, Tasks};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::context::Context;
+use super::about::About;
 use super::holding::own_annotation;
+use super::lifecycle::Lifecycle;
+use super::recorder::Recorder;
 use super::scheduler::lock;
+use super::signals::Signals;
 use super::spawn;
+use super::spawn::Spawner;
 use crate::annotation::Annotation;
 use crate::clone_spec::sign;
 use crate::door::{HATCHERY, phase};
@@ -243,11 +249,27 @@ fn where_to_ask(snapshot: &Snapshot, hatchery: &str, own: &ProcessMark) -> Optio
     marked.max().map(|(.., vm)| vm)
 }
 
-impl Context {
+/// Looks for other processes of our name, and speaks with them through marks on VMs.
+#[derive(Debug)]
+pub(crate) struct OtherProcesses {
+    pub(super) others: Arc<Others>,
+    pub(super) about: Arc<About>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) mirror: Mirror,
+    /// For the mark, and nothing else.
+    pub(super) machines: Machines,
+}
+
+impl OtherProcesses {
+    /// Our own mark.
+    pub(crate) fn own(&self) -> &ProcessMark {
+        self.others.own()
+    }
+
     /// For whom we stand by, if for anybody, by what the inventory shows now. Says who is at work when that is news.
-    pub(crate) fn look_for_others(&self) -> Option<Other> {
-        let now = self.now();
-        let news = self.others.look(&self.mirror.snapshot(), self.hatchery(), now);
+    pub(crate) fn look(&self) -> Option<Other> {
+        let now = self.about.now();
+        let news = self.others.look(&self.mirror.snapshot(), self.about.hatchery(), now);
         for other in news {
             match other.order {
                 Order::Earlier => tracing::warn!(vm = %other.vm, "{other}"),
@@ -258,18 +280,18 @@ impl Context {
                 Order::Later | Order::Unmarked => Decided::Skipped,
             };
             let gate = Gate::plain(GATE, false).noting(other.to_string());
-            let subject = HATCHERY.about_service(self.hatchery());
+            let subject = HATCHERY.about_service(self.about.hatchery());
             let draft = Draft::new(subject, verdict, other.to_string()).gates(vec![gate]);
-            self.decide(draft, GATE);
+            self.recorder.decide(draft, GATE);
         }
-        self.metrics.own.other_process(self.others.at_work(now).is_some());
+        self.recorder.metrics.own.other_process(self.others.at_work(now).is_some());
         self.others.stands_by()
     }
 
     /// Asks whether whoever was before us is alive, if a VM bears its mark. Returns for whom we stand by after that.
-    pub(super) async fn ask_earlier_process(&self) -> Option<Other> {
-        self.look_for_others();
-        let vm = where_to_ask(&self.mirror.snapshot(), self.hatchery(), self.others.own())?;
+    pub(super) async fn ask_earlier(&self) -> Option<Other> {
+        self.look();
+        let vm = where_to_ask(&self.mirror.snapshot(), self.about.hatchery(), self.others.own())?;
         let began = Instant::now();
         match timeout(ASKS_WITHIN, self.sign(&vm)).await {
             Ok(Ok(())) => sleep(ANSWERS_WITHIN + began.elapsed() * 2).await,
@@ -279,15 +301,15 @@ impl Context {
             }
             Err(_) => tracing::warn!(%vm, "an earlier process is not asked: it takes too long"),
         }
-        self.look_for_others()
+        self.look()
     }
 
     /// Writes our mark on a VM, over that of another process.
-    async fn sign(&self, vm: &VmId) -> Result<(), MachineError> {
+    pub(super) async fn sign(&self, vm: &VmId) -> Result<(), MachineError> {
         let phase = phase::MARKING;
         let signing = |label: &Label| {
             let own = Annotation::parse(&label.annotation).ok();
-            let Some(annotation) = own.filter(|known| known.is_of(self.hatchery())) else {
+            let Some(annotation) = own.filter(|known| known.is_of(self.about.hatchery())) else {
                 let (machine, vm) = (label.name.clone(), vm.clone());
                 return Rewrite::Refuse(MachineError::Foreign { phase, machine, vm });
             };
@@ -302,38 +324,52 @@ impl Context {
     }
 }
 
+/// Speaks for us among processes of one name, and goes on when the one before us is gone.
+#[derive(Debug)]
+pub(in crate::run) struct TakeOver {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) lifecycle: Arc<Lifecycle>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) processes: Arc<OtherProcesses>,
+    pub(in crate::run) signals: Arc<Signals>,
+    pub(in crate::run) spawner: Arc<Spawner>,
+}
+
 /// Answers those who ask whether we are there, and takes over when the one that we stood by for is gone.
-pub(super) async fn follow(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    cx.opened().await;
-    let mut changes = cx.mirror.changes();
+pub(super) async fn follow(takeover: Arc<TakeOver>, tasks: Arc<Tasks>) {
+    takeover.lifecycle.opened().await;
+    let mut changes = takeover.mirror.changes();
     loop {
-        tasks.beat(TASK, cx.patience() + AT_LEAST);
-        cx.look_for_others();
-        let asked = std::mem::take(&mut lock(&cx.others.seen).asked);
+        tasks.beat(TASK, takeover.about.patience() + AT_LEAST);
+        takeover.processes.look();
+        let asked = std::mem::take(&mut lock(&takeover.processes.others.seen).asked);
         for vm in asked {
-            if let Err(error) = cx.sign(&vm).await {
+            if let Err(error) = takeover.processes.sign(&vm).await {
                 tracing::warn!(%vm, "a later process is not answered: {}", Chain(&error));
             }
         }
-        go_on(&cx, &tasks).await;
+        go_on(&takeover, &tasks).await;
         sleep(BETWEEN).await;
         let _ = timeout(AT_LEAST, changes.changed()).await;
     }
 }
 
-async fn go_on(cx: &Arc<Context>, tasks: &Arc<Tasks>) {
-    if !cx.others.is_silent(cx.now()) {
+async fn go_on(takeover: &Arc<TakeOver>, tasks: &Arc<Tasks>) {
+    if !takeover.processes.others.is_silent(takeover.about.now()) {
         return;
     }
-    cx.ask_earlier_process().await;
-    if !cx.others.is_silent(cx.now()) {
+    takeover.processes.ask_earlier().await;
+    if !takeover.processes.others.is_silent(takeover.about.now()) {
         return;
     }
-    lock(&cx.others.seen).before_us = None;
-    tracing::info!(hatchery = cx.hatchery(), "the other process is gone; this one goes on");
-    spawn::adopt(cx, tasks);
-    cx.signals.plan.notify_one();
-    cx.signals.spares.notify_one();
-    cx.signals.register.notify_one();
-    cx.signals.cleanup.notify_one();
+    lock(&takeover.processes.others.seen).before_us = None;
+    tracing::info!(
+        hatchery = takeover.about.hatchery(),
+        "the other process is gone; this one goes on"
+    );
+    spawn::adopt(&takeover.spawner, tasks);
+    takeover.signals.plan.notify_one();
+    takeover.signals.spares.notify_one();
+    takeover.signals.register.notify_one();
+    takeover.signals.cleanup.notify_one();
 }

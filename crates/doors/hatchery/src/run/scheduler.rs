@@ -4,19 +4,95 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use roost_fleet::{Amounts, Holding, Machines, SharedLedger, Snapshot, VmId};
+use roost_cds::{NamesExhausted, WorkerNames};
+use roost_clock::Random;
+use roost_fleet::{Amounts, Holding, Machines, Mirror, SharedLedger, Snapshot, VmId};
 
+use super::about::About;
 use super::holding::{WorkerFacts, holding};
 use super::jobs::Jobs;
+use super::others::Others;
 use super::workers::WorkerLists;
 use crate::attempts::Attempts;
 use crate::cold::ColdStarts;
 use crate::config::{Config, Lifetimes, SpareKind};
 use crate::door::{HATCHERY, WORKERS};
+use crate::names::NamePrefix;
 use crate::spares::Backoffs;
 
 /// So many names that were given out lately are not given out again, also if their VM is not seen yet.
 const NAMES: usize = 4_096;
+
+/// The one lock, names that nobody has, and ids.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    state: Mutex<SchedulerState>,
+    names: Mutex<WorkerNames>,
+    ids: Mutex<Random>,
+    about: Arc<About>,
+    mirror: Mirror,
+    machines: Machines,
+    others: Arc<Others>,
+}
+
+impl Scheduler {
+    pub(super) fn new(
+        state: SchedulerState,
+        random: &Random,
+        about: &Arc<About>,
+        (mirror, machines): (&Mirror, &Machines),
+        others: &Arc<Others>,
+    ) -> Self {
+        Self {
+            state: Mutex::new(state),
+            names: Mutex::new(WorkerNames::new(random.fork("names"))),
+            ids: Mutex::new(random.fork("ids")),
+            about: Arc::clone(about),
+            mirror: mirror.clone(),
+            machines: machines.clone(),
+            others: Arc::clone(others),
+        }
+    }
+
+    /// The state with everything that the inventory shows at this moment. Nobody waits for anything while holding it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SchedulerState> {
+        let mut state = self.lock_as_it_is();
+        let held = self.machines.take_hold_changes(HATCHERY);
+        for vm in &held {
+            state.set_held(vm, &self.machines);
+        }
+        let (snapshot, now) = (self.mirror.snapshot(), self.about.now());
+        let theirs = self.others.theirs(self.about.config.lifetimes.registration, now);
+        let elsewhere = state.set_elsewhere(theirs);
+        state.look(&snapshot, now);
+        for vm in held.iter().chain(&elsewhere) {
+            state.see_again(vm, &snapshot, now);
+        }
+        state
+    }
+
+    /// The state without a look at the inventory.
+    pub(super) fn lock_as_it_is(&self) -> MutexGuard<'_, SchedulerState> {
+        lock(&self.state)
+    }
+
+    /// A name that no VM and no worker has.
+    pub(crate) fn name(
+        &self,
+        prefix: NamePrefix,
+        state: &mut SchedulerState,
+        snapshot: &Snapshot,
+    ) -> Result<String, NamesExhausted> {
+        let mut names = lock(&self.names);
+        let name = names.next(&prefix.to_string(), |name| !state.is_free_name(name, snapshot))?;
+        state.give_name(&name);
+        Ok(name)
+    }
+
+    pub(crate) fn uuid(&self) -> String {
+        lock(&self.ids).uuid()
+    }
+}
 
 /// What is promised, tried and being worked on. Owned by one lock; nobody waits for anything while holding it.
 #[derive(Debug)]

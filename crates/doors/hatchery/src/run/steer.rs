@@ -6,15 +6,22 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use roost_cds::JobId;
-use roost_fleet::{Decided, Draft, Resume, VmId};
+use roost_fleet::{Decided, Draft, Freeze, Mirror, Resume, VmId};
 use roost_supervise::{Chain, Tasks};
 
-use super::context::Context;
+use super::about::About;
+use super::cleanup::Deletions;
 use super::holding::own_annotation;
-use super::scheduler::lock;
-use super::{Hatchery, demand};
+use super::listen::Listener;
+use super::machine::WorkerVms;
+use super::recorder::Recorder;
+use super::running::Running;
+use super::scheduler::{Scheduler, lock};
+use super::signals::Signals;
+use super::{Hatchery, listen};
 use crate::config::SpareModel;
 use crate::door::{HATCHERY, WORKERS};
+use crate::metrics::Metrics;
 
 /// What persons have told the hatchery to leave.
 #[derive(Debug, Default)]
@@ -83,16 +90,42 @@ pub enum NotDone {
     Mark { vm: String, why: String },
 }
 
+/// What a person can touch of a running hatchery.
+#[derive(Debug)]
+pub(in crate::run) struct Steerer {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) deletions: Arc<Deletions>,
+    pub(in crate::run) listener: Arc<Listener>,
+    pub(in crate::run) metrics: Arc<Metrics>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) recorder: Arc<Recorder>,
+    pub(in crate::run) scheduler: Arc<Scheduler>,
+    pub(in crate::run) signals: Arc<Signals>,
+    pub(in crate::run) steering: Arc<Steering>,
+    pub(in crate::run) vms: Arc<WorkerVms>,
+}
+
+impl Steerer {
+    /// A person has looked at a freeze. Returns the one that this ends.
+    pub(super) fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
+        let ended = self.deletions.resume(found);
+        self.metrics.own.deletion_is_frozen(false);
+        self.signals.cleanup.notify_one();
+        ended
+    }
+}
+
 /// Steers a running hatchery. `who` is how the person is known; it is recorded with what was said.
 #[derive(Debug, Clone)]
 pub struct Controls {
-    cx: Arc<Context>,
+    steerer: Arc<Steerer>,
     tasks: Arc<Tasks>,
 }
 
 impl Hatchery {
     pub fn controls(&self) -> Controls {
-        Controls { cx: Arc::clone(&self.running.cx), tasks: Arc::clone(&self.running.tasks) }
+        let Running { steerer, tasks, .. } = &self.running;
+        Controls { steerer: Arc::clone(steerer), tasks: Arc::clone(tasks) }
     }
 }
 
@@ -113,39 +146,40 @@ impl Controls {
     }
 
     fn hold_spawning(&self, who: &str, how: Hold, words: &str) -> String {
-        let held = Held { how, by: who.into(), since: self.cx.now() };
-        lock(&self.cx.steering.said).spawning = Some(held);
-        self.cx.signals.plan.notify_one();
+        let held = Held { how, by: who.into(), since: self.steerer.about.now() };
+        lock(&self.steerer.steering.said).spawning = Some(held);
+        self.steerer.signals.plan.notify_one();
         self.record(who, words)
     }
 
     pub fn resume(&self, who: &str) -> String {
-        let was = lock(&self.cx.steering.said).spawning.take();
-        self.cx.signals.plan.notify_one();
-        self.cx.signals.spares.notify_one();
-        self.cx.signals.register.notify_one();
+        let was = lock(&self.steerer.steering.said).spawning.take();
+        self.steerer.signals.plan.notify_one();
+        self.steerer.signals.spares.notify_one();
+        self.steerer.signals.register.notify_one();
         let words = if was.is_some() { "spawning is resumed" } else { "spawning was not paused" };
         self.record(who, words)
     }
 
     /// Workers that have not ended.
     pub fn workers_left(&self) -> u64 {
-        let taken = self.cx.scheduler().ledger.lock().taken(HATCHERY, self.cx.now());
+        let taken =
+            self.steerer.scheduler.lock().ledger.lock().taken(HATCHERY, self.steerer.about.now());
         taken.by_vms.of(WORKERS) + taken.promised.of(WORKERS)
     }
 
     /// Deletes nothing until it is told otherwise.
     pub fn freeze_deletions(&self, who: &str) -> String {
-        let held = Held { how: Hold::Frozen, by: who.into(), since: self.cx.now() };
-        lock(&self.cx.steering.said).deleting = Some(held);
-        self.cx.metrics.own.deletion_is_frozen(true);
+        let held = Held { how: Hold::Frozen, by: who.into(), since: self.steerer.about.now() };
+        lock(&self.steerer.steering.said).deleting = Some(held);
+        self.steerer.metrics.own.deletion_is_frozen(true);
         self.record(who, "deleting is frozen")
     }
 
     /// Ends a person's freeze and the guard's, after that person has looked.
     pub fn resume_deletions(&self, who: &str, found: Resume) -> String {
-        let by_person = lock(&self.cx.steering.said).deleting.take().is_some();
-        let by_guard = self.cx.resume_deletions(found);
+        let by_person = lock(&self.steerer.steering.said).deleting.take().is_some();
+        let by_guard = self.steerer.resume_deletions(found);
         let words = match (by_guard, by_person) {
             (Some(freeze), _) => match found {
                 Resume::Approve => {
@@ -172,28 +206,28 @@ impl Controls {
     }
 
     async fn mark(&self, who: &str, name_or_id: &str) -> Result<String, NotDone> {
-        let cx = &self.cx;
-        let snapshot = cx.mirror.snapshot();
+        let steerer = &self.steerer;
+        let snapshot = steerer.mirror.snapshot();
         let named = snapshot.named(name_or_id).next();
         let row = snapshot.vm(&VmId::new(name_or_id)).or(named);
         let row = row.ok_or_else(|| NotDone::Unknown { what: format!("VM {name_or_id}") })?;
         let vm = || row.name.to_string();
-        if own_annotation(row, cx.hatchery()).is_none() {
+        if own_annotation(row, steerer.about.hatchery()).is_none() {
             return Err(NotDone::Foreign { vm: vm() });
         }
         if row.template {
             return Err(NotDone::Template { vm: vm() });
         }
         let why = format!("{who} asked for it");
-        let marked = cx.mark_as_asked(&row.id, &why).await;
+        let marked = steerer.vms.mark_as_asked(&row.id, &why).await;
         marked.map_err(|error| NotDone::Mark { vm: vm(), why: Chain(&error).to_string() })?;
-        cx.signals.cleanup.notify_one();
+        steerer.signals.cleanup.notify_one();
         Ok(format!("VM {} is marked for deletion", row.name))
     }
 
     /// Makes what is missing of a pool now, however often it failed before. `model` is a template or a V1 model.
     pub fn refill(&self, who: &str, model: &str) -> Result<String, NotDone> {
-        let pools = &self.cx.config.provisioning.pools;
+        let pools = &self.steerer.about.config.provisioning.pools;
         let is_it = |wanted: &SpareModel| match wanted {
             SpareModel::V1(path) => path.to_string() == model,
             SpareModel::V2(template) => template == model,
@@ -205,12 +239,12 @@ impl Controls {
             return Err(NotDone::Unknown { what });
         };
         {
-            let mut scheduler = self.cx.scheduler();
+            let mut scheduler = self.steerer.scheduler.lock();
             scheduler.backoffs.succeeded(&pool.kind.model);
             scheduler.cold.succeeded(pool.kind.model.template());
         }
-        self.cx.signals.plan.notify_one();
-        self.cx.signals.spares.notify_one();
+        self.steerer.signals.plan.notify_one();
+        self.steerer.signals.spares.notify_one();
         Ok(self.record(who, &format!("pool {model} is looked at now")))
     }
 
@@ -222,18 +256,18 @@ impl Controls {
             return Err(NotDone::Unknown { what });
         };
         {
-            let mut scheduler = self.cx.scheduler();
+            let mut scheduler = self.steerer.scheduler.lock();
             scheduler.attempts.forget(&id);
-            scheduler.jobs.ask_again(&id, self.cx.now());
+            scheduler.jobs.ask_again(&id, self.steerer.about.now());
         }
-        demand::begin_asking(&self.cx, &self.tasks, vec![id]);
+        listen::begin_asking(&self.steerer.listener, &self.tasks, vec![id]);
         Ok(self.record(who, &format!("job {job} is looked at now")))
     }
 
     fn record(&self, who: &str, words: &str) -> String {
-        let subject = HATCHERY.about_service(self.cx.hatchery());
+        let subject = HATCHERY.about_service(self.steerer.about.hatchery());
         let draft = Draft::new(subject, Decided::Steered, format!("{who}: {words}"));
-        self.cx.decide(draft, "person");
+        self.steerer.recorder.decide(draft, "person");
         words.to_owned()
     }
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_cds::{CallError, WorkerStatus, v1, v2};
-use roost_fleet::Freshness;
+use roost_fleet::{Freshness, Mirror};
 use roost_supervise::{ClockWatch, Tasks};
 use tokio::time::Instant;
 
-use super::context::Context;
+use super::about::About;
 use super::holding::WorkerFacts;
-use super::scheduler::lock;
+use super::scheduler::{Scheduler, lock};
+use super::signals::Signals;
 use crate::door::{HATCHERY, PENDING, WORKERS};
 use crate::pool::{Listed, StartedVm, Views};
 
@@ -77,9 +78,14 @@ impl WorkerLists {
     }
 }
 
-/// The last whole reading, and what is wrong if a later one failed.
-#[derive(Debug, Default)]
+/// Reads the lists. Has the last whole reading, and what is wrong if a later one failed.
+#[derive(Debug)]
 pub(crate) struct Workers {
+    about: Arc<About>,
+    pub(super) cds: roost_cds::Client,
+    mirror: Mirror,
+    pub(super) scheduler: Arc<Scheduler>,
+    signals: Arc<Signals>,
     latest: Mutex<Latest>,
     /// One reading at a time; whoever comes meanwhile takes its result.
     reading: tokio::sync::Mutex<()>,
@@ -94,6 +100,29 @@ struct Latest {
 }
 
 impl Workers {
+    pub(super) fn new(
+        about: &Arc<About>,
+        cds: &roost_cds::Client,
+        mirror: &Mirror,
+        scheduler: &Arc<Scheduler>,
+        signals: &Arc<Signals>,
+    ) -> Self {
+        Self {
+            about: Arc::clone(about),
+            cds: cds.clone(),
+            mirror: mirror.clone(),
+            scheduler: Arc::clone(scheduler),
+            signals: Arc::clone(signals),
+            latest: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+            begun: AtomicU64::default(),
+        }
+    }
+
+    pub(super) fn hatchery(&self) -> &str {
+        self.about.hatchery()
+    }
+
     pub(crate) fn latest(&self) -> Option<Arc<WorkerLists>> {
         lock(&self.latest).lists.clone()
     }
@@ -119,19 +148,17 @@ impl Workers {
             None => fresh,
         }
     }
-}
 
-impl Context {
     /// Reads both lists, unless a reading that began after this call was made by somebody else.
-    pub(crate) async fn read_workers(&self) -> Result<Arc<WorkerLists>, CallError> {
+    pub(crate) async fn read(&self) -> Result<Arc<WorkerLists>, CallError> {
         // Counted, not timed: a clock that is set back would make every later reading an old one.
-        let asked = self.workers.begun.load(Ordering::SeqCst);
-        let _one = self.workers.reading.lock().await;
-        if let Some(lists) = self.workers.latest().filter(|lists| lists.reading > asked) {
+        let asked = self.begun.load(Ordering::SeqCst);
+        let _one = self.reading.lock().await;
+        if let Some(lists) = self.latest().filter(|lists| lists.reading > asked) {
             return Ok(lists);
         }
-        let reading = self.workers.begun.fetch_add(1, Ordering::SeqCst) + 1;
-        let (as_of, read_at) = (self.clock.now(), Some(Instant::now()));
+        let reading = self.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let (as_of, read_at) = (self.about.clock.now(), Some(Instant::now()));
         let read = async {
             let v1 = match self.cds.v1() {
                 Some(client) => Some(client.workers().await?),
@@ -146,10 +173,9 @@ impl Context {
         match read.await {
             Ok(lists) => {
                 let lists = Arc::new(lists);
-                *lock(&self.workers.latest) =
-                    Latest { lists: Some(Arc::clone(&lists)), trouble: None };
-                let now = self.clock.now();
-                let mut scheduler = self.scheduler();
+                *lock(&self.latest) = Latest { lists: Some(Arc::clone(&lists)), trouble: None };
+                let now = self.about.clock.now();
+                let mut scheduler = self.scheduler.lock();
                 let snapshot = self.mirror.snapshot();
                 scheduler.hear(&lists, &snapshot, now);
                 drop(scheduler);
@@ -157,27 +183,28 @@ impl Context {
                 Ok(lists)
             }
             Err(error) => {
-                lock(&self.workers.latest).trouble = Some(error.to_string());
+                lock(&self.latest).trouble = Some(error.to_string());
                 Err(error)
             }
         }
     }
 
     /// Reads the lists for ever: seldom at rest, often while workers are awaited.
-    pub(super) async fn follow_workers(&self, tasks: &Tasks) {
-        let mut watch = ClockWatch::new(Arc::clone(&self.clock));
+    pub(super) async fn follow(&self, tasks: &Tasks) {
+        let mut watch = ClockWatch::new(Arc::clone(&self.about.clock));
         loop {
             if let Some(jump) = watch.jump() {
                 let way = if jump.is_negative() { "back" } else { "ahead" };
                 let secs = jump.abs().as_secs();
                 tracing::warn!(secs, "the clock of this machine jumped {way} by {secs} s");
             }
-            tasks.beat("worker-lists", self.patience() + AT_REST);
-            let read = self.read_workers().await;
+            tasks.beat("worker-lists", self.about.patience() + AT_REST);
+            let read = self.read().await;
             if let Err(error) = &read {
                 tracing::warn!("reading the workers from CDS failed: {error}");
             }
-            let taken = self.scheduler().ledger.lock().taken(HATCHERY, self.clock.now()).by_vms;
+            let taken =
+                self.scheduler.lock().ledger.lock().taken(HATCHERY, self.about.clock.now()).by_vms;
             // A reading that failed is made up for before decisions run out of a fresh one.
             let pause = match (taken.of(PENDING) > 0, taken.of(WORKERS) > 0 || read.is_err()) {
                 (true, _) => FAST,

@@ -9,7 +9,7 @@ use super::deletions::UnderWay;
 use crate::annotation::Annotation;
 use crate::door::HATCHERY;
 use crate::retire::{Aftermath, Reason};
-use crate::run::context::Context;
+use crate::run::cleanup::Retirer;
 
 /// A VM that the guard lets go.
 #[derive(Debug)]
@@ -24,28 +24,28 @@ pub(super) struct Deletion {
 }
 
 /// Deletes a VM and settles what is owed for it. A failure concerns this VM only, and is tried again later (W22).
-pub(super) async fn delete(cx: &Context, deletion: Deletion) {
+pub(super) async fn delete(retirer: &Retirer, deletion: Deletion) {
     let Deletion { vm, reason, aftermath, record, at_work, under_way } = deletion;
-    if let Err(error) = cx.machines.destroy(&at_work).await {
-        let until = cx.deletions.failed(&vm.id, cx.now());
+    if let Err(error) = retirer.vms.machines.destroy(&at_work).await {
+        let until = retirer.deletions.failed(&vm.id, retirer.about.now());
         let words = format!("deleting {} failed: {}", vm.name, Chain(&error));
         let draft = Draft::new(Subject::vm(&vm.id), Decided::Failed, words);
-        cx.decide(draft.vm(&vm.id).next_look(NextLook::At(until)), "deletion");
+        retirer.recorder.decide(draft.vm(&vm.id).next_look(NextLook::At(until)), "deletion");
         drop((at_work, under_way));
-        cx.signals.cleanup.notify_one();
+        retirer.signals.cleanup.notify_one();
         return;
     }
     drop(at_work);
-    cx.metrics.own.deleted(reason.as_str());
-    cx.decide(record, reason.as_str());
-    note_finished(cx, &vm, &reason);
-    cx.signals.plan.notify_one();
-    cx.signals.spares.notify_one();
+    retirer.metrics.own.deleted(reason.as_str());
+    retirer.recorder.decide(record, reason.as_str());
+    note_finished(retirer, &vm, &reason);
+    retirer.signals.plan.notify_one();
+    retirer.signals.spares.notify_one();
     let owed = Aftermath {
         release: aftermath.release.or_else(|| left_waiting(&vm, &reason)),
         ..aftermath
     };
-    settle(cx, &vm.name, &reason, owed).await;
+    settle(retirer, &vm.name, &reason, owed).await;
     drop(under_way);
 }
 
@@ -70,7 +70,7 @@ fn job_of(vm: &Vm) -> Option<JobId> {
 }
 
 /// Says of the job that its worker has ended, unless something newer was said of it.
-fn note_finished(cx: &Context, vm: &Vm, reason: &Reason) {
+fn note_finished(retirer: &Retirer, vm: &Vm, reason: &Reason) {
     let has_ended = match reason {
         Reason::Finished | Reason::PoweredOff | Reason::Disabled => true,
         Reason::Marked { .. }
@@ -82,12 +82,14 @@ fn note_finished(cx: &Context, vm: &Vm, reason: &Reason) {
     };
     let Some(job) = job_of(vm).filter(|_| has_ended) else { return };
     let subject = HATCHERY.about_request(job.to_string());
-    let was_started = cx.journal.latest(&subject).is_some_and(|latest| {
+    let was_started = retirer.recorder.journal.latest(&subject).is_some_and(|latest| {
         latest.vm.as_ref() == Some(&vm.id)
             && matches!(latest.verdict, Decided::Spawned | Decided::Adopted)
     });
     if was_started {
         let words = format!("worker {} has ended and its VM is gone", vm.name);
-        cx.decide(Draft::new(subject, Decided::Finished, words).vm(&vm.id), reason.as_str());
+        retirer
+            .recorder
+            .decide(Draft::new(subject, Decided::Finished, words).vm(&vm.id), reason.as_str());
     }
 }

@@ -9,7 +9,6 @@ use roost_supervise::Backoff;
 use tokio::sync::Notify;
 
 use crate::retire::{EventTimes, Reason};
-use crate::run::context::Context;
 use crate::run::scheduler::lock;
 use crate::run::view::{GuardState, Seen};
 use crate::time::{elapsed, later};
@@ -104,7 +103,7 @@ impl Deletions {
         lock(&self.state).under_way.clone()
     }
 
-    pub(super) fn resume(&self, found: Resume) -> Option<Freeze> {
+    pub(in crate::run) fn resume(&self, found: Resume) -> Option<Freeze> {
         lock(&self.state).guard.resume(found)
     }
 
@@ -174,22 +173,22 @@ impl Deletions {
 /// A VM that is being deleted, until this is dropped.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    cx: Arc<Context>,
+    deletions: Arc<Deletions>,
     vm: VmId,
 }
 
 impl UnderWay {
-    pub(super) fn begin(cx: &Arc<Context>, vm: &VmId, reason: &Reason) -> Self {
-        lock(&cx.deletions.state).under_way.insert(vm.clone(), reason.clone());
-        Self { cx: Arc::clone(cx), vm: vm.clone() }
+    pub(super) fn begin(deletions: &Arc<Deletions>, vm: &VmId, reason: &Reason) -> Self {
+        lock(&deletions.state).under_way.insert(vm.clone(), reason.clone());
+        Self { deletions: Arc::clone(deletions), vm: vm.clone() }
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        lock(&self.cx.deletions.state).under_way.remove(&self.vm);
-        if self.cx.deletions.wants_room.load(Ordering::Relaxed) {
-            self.cx.deletions.room.notify_one();
+        lock(&self.deletions.state).under_way.remove(&self.vm);
+        if self.deletions.wants_room.load(Ordering::Relaxed) {
+            self.deletions.room.notify_one();
         }
     }
 }

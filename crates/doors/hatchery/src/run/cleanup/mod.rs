@@ -19,62 +19,81 @@ mod set_right;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roost_fleet::{Freeze, Resume};
+use roost_fleet::Mirror;
 use roost_supervise::{Chain, Tasks};
+use roost_vim::Observer;
 use tokio::time::sleep;
 
-pub(super) use self::aftermath::give_back;
-pub(crate) use self::deletions::Deletions;
-pub(crate) use self::fate::fates;
-pub(super) use self::set_right::keep_right;
-
-use super::context::Context;
+use super::about::About;
+use super::lifecycle::Lifecycle;
+use super::machine::WorkerVms;
+use super::others::OtherProcesses;
+use super::recorder::Recorder;
+use super::signals::Signals;
+use super::steer::Steering;
+use super::workers::Workers;
+use crate::metrics::Metrics;
 use crate::planted::{self, Bug};
 use crate::status::task;
+
+pub(super) use self::aftermath::JobReturns;
+pub(crate) use self::deletions::Deletions;
+pub(crate) use self::fate::Judge;
+pub(super) use self::set_right::{Corrector, keep_right};
 
 /// How often it is looked whether another process of our name is still at work. It costs no call.
 const STANDS_BY: Duration = Duration::from_secs(10);
 
+/// Deletes VMs that have served, through the guard.
+#[derive(Debug)]
+pub(in crate::run) struct Retirer {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) cds: roost_cds::Client,
+    pub(in crate::run) deletions: Arc<Deletions>,
+    pub(in crate::run) judge: Arc<Judge>,
+    pub(in crate::run) lifecycle: Arc<Lifecycle>,
+    pub(in crate::run) metrics: Arc<Metrics>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) processes: Arc<OtherProcesses>,
+    pub(in crate::run) recorder: Arc<Recorder>,
+    pub(in crate::run) returns: Arc<JobReturns>,
+    pub(in crate::run) signals: Arc<Signals>,
+    pub(in crate::run) steering: Arc<Steering>,
+    pub(in crate::run) vcenter: Observer,
+    pub(in crate::run) vms: Arc<WorkerVms>,
+    pub(in crate::run) workers: Arc<Workers>,
+}
+
 /// Looks at every tick, when a VM was marked, and when what was seen once can be seen again.
-pub(super) async fn keep_clean(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    cx.opened().await;
+pub(super) async fn keep_clean(retirer: Arc<Retirer>, tasks: Arc<Tasks>) {
+    retirer.lifecycle.opened().await;
     let mut asks = true;
     loop {
-        tasks.beat(task::CLEANUP, cx.patience());
+        tasks.beat(task::CLEANUP, retirer.about.patience());
         if planted::is(Bug::CleanupHangs) {
             return std::future::pending().await;
         }
-        if cx.look_for_others().is_some() {
-            tasks.beat(task::CLEANUP, cx.patience() + STANDS_BY);
+        if retirer.processes.look().is_some() {
+            tasks.beat(task::CLEANUP, retirer.about.patience() + STANDS_BY);
             sleep(STANDS_BY).await;
             continue;
         }
         if asks {
             // A list that could not be read is known as such, and refuses.
-            if let Err(error) = cx.read_workers().await {
+            if let Err(error) = retirer.workers.read().await {
                 tracing::warn!("the clean-up could not read the workers: {}", Chain(&error));
             }
-            cx.learn_events(&tasks).await;
-            confirm::confirm_absent(&cx, &tasks).await;
+            events::learn_events(&retirer, &tasks).await;
+            confirm::confirm_absent(&retirer, &tasks).await;
         }
-        let again = pass::pass(&cx, &tasks);
-        tasks.beat(task::CLEANUP, cx.patience() + again);
+        let again = pass::pass(&retirer, &tasks);
+        tasks.beat(task::CLEANUP, retirer.about.patience() + again);
         asks = tokio::select! {
             biased;
-            () = cx.signals.cleanup.notified() => true,
+            () = retirer.signals.cleanup.notified() => true,
             // What may go was decided already: the next one of a long row needs no new question to CDS.
-            () = cx.deletions.has_room() => false,
+            () = retirer.deletions.has_room() => false,
             () = sleep(again) => true,
         };
-    }
-}
-
-impl Context {
-    /// A person has looked at a freeze. Returns the one that this ends.
-    pub(crate) fn resume_deletions(&self, found: Resume) -> Option<Freeze> {
-        let ended = self.deletions.resume(found);
-        self.metrics.own.deletion_is_frozen(false);
-        self.signals.cleanup.notify_one();
-        ended
     }
 }

@@ -11,10 +11,10 @@ use roost_supervise::Tasks;
 
 use super::delete::{Deletion, delete};
 use super::deletions::{Absence, UnderWay};
-use super::fate::{Fate, fates};
+use super::fate::Fate;
 use crate::planted::{self, Bug};
 use crate::retire;
-use crate::run::context::Context;
+use crate::run::cleanup::Retirer;
 use crate::run::steer::Held;
 use crate::time::elapsed;
 
@@ -22,13 +22,13 @@ use crate::time::elapsed;
 const SOON: Duration = Duration::from_secs(10);
 
 /// Returns when to look again at the latest.
-pub(super) fn pass(cx: &Arc<Context>, tasks: &Tasks) -> Duration {
-    let now = cx.now();
+pub(super) fn pass(retirer: &Arc<Retirer>, tasks: &Tasks) -> Duration {
+    let now = retirer.about.now();
     // How fresh the views are is asked first: what is then judged is as fresh or fresher.
-    let demand = cx.workers.freshness();
-    let snapshot = cx.mirror.snapshot();
-    let fates = fates(cx, &snapshot, now);
-    let leaving = fates.iter().filter_map(|fate| Some((fate, candidate(cx, fate, now)?)));
+    let demand = retirer.workers.freshness();
+    let snapshot = retirer.mirror.snapshot();
+    let fates = retirer.judge.fates(&snapshot, now);
+    let leaving = fates.iter().filter_map(|fate| Some((fate, candidate(retirer, fate, now)?)));
     let leaving: Vec<(&Fate, Candidate)> = leaving.collect();
     let candidates: Vec<Candidate> = leaving.iter().map(|(_, each)| each.clone()).collect();
     let evidence = Evidence {
@@ -36,35 +36,35 @@ pub(super) fn pass(cx: &Arc<Context>, tasks: &Tasks) -> Duration {
         demand: &demand,
         own_vms: fates.iter().filter(|fate| !fate.vm.template).count(),
     };
-    let verdicts = cx.deletions.consider(&candidates, evidence, now);
-    let held = cx.steering.deleting();
-    cx.metrics.own.deletion_is_frozen(held.is_some() || cx.deletions.frozen().is_some());
+    let verdicts = retirer.deletions.consider(&candidates, evidence, now);
+    let held = retirer.steering.deleting();
+    retirer.metrics.own.deletion_is_frozen(held.is_some() || retirer.deletions.frozen().is_some());
     let mut again = next_expiry(&fates, now).unwrap_or(Duration::MAX);
-    let at_once = cx.config.lifetimes.deletions_at_once;
-    let mut room = at_once.saturating_sub(cx.deletions.under_way().len());
-    cx.deletions.wants_room(false);
-    cx.metrics.own.deletion_backlog(leaving.len());
+    let at_once = retirer.about.config.lifetimes.deletions_at_once;
+    let mut room = at_once.saturating_sub(retirer.deletions.under_way().len());
+    retirer.deletions.wants_room(false);
+    retirer.metrics.own.deletion_backlog(leaving.len());
     for ((fate, _), verdict) in leaving.iter().zip(&verdicts) {
         let wait = if let Some(held) = held.as_ref().filter(|_| verdict.is_delete()) {
-            note_held(cx, verdict, held);
+            note_held(retirer, verdict, held);
             None
         } else if verdict.is_delete() || planted::is(Bug::DeletesUnguarded) {
-            begin(cx, tasks, fate, verdict, &mut room, now)
+            begin(retirer, tasks, fate, verdict, &mut room, now)
         } else {
-            note_kept(cx, verdict);
+            note_kept(retirer, verdict);
             wait_of(verdict, now)
         };
         again = again.min(wait.unwrap_or(Duration::MAX));
     }
     // A time that is just reached is not yet over by the clock's own grain.
-    again.max(Duration::from_millis(10)).min(cx.config.lifetimes.cleanup_interval)
+    again.max(Duration::from_millis(10)).min(retirer.about.config.lifetimes.cleanup_interval)
 }
 
-fn candidate(cx: &Context, fate: &Fate, now: Timestamp) -> Option<Candidate> {
+fn candidate(retirer: &Retirer, fate: &Fate, now: Timestamp) -> Option<Candidate> {
     let reason = fate.reason()?;
     let basis = match reason.basis() {
         // That CDS knows nothing of its job either was asked for each alone: one list of two may come back empty.
-        Basis::Absent => match cx.deletions.absence(&fate.vm.id, now)? {
+        Basis::Absent => match retirer.deletions.absence(&fate.vm.id, now)? {
             Absence::FromList => Basis::Absent,
             // An empty list says nothing of anybody. But its time is over.
             Absence::FromEmptyList => Basis::Expired,
@@ -92,7 +92,7 @@ fn next_expiry(fates: &[Fate], now: Timestamp) -> Option<Duration> {
 
 /// Begins a deletion, unless it is under way, failed lately, or many are. Returns when to look at it again.
 fn begin(
-    cx: &Arc<Context>,
+    retirer: &Arc<Retirer>,
     tasks: &Tasks,
     fate: &Fate,
     verdict: &Verdict,
@@ -101,29 +101,29 @@ fn begin(
 ) -> Option<Duration> {
     let vm: &VmId = &fate.vm.id;
     let reason = fate.reason()?;
-    if cx.deletions.under_way().contains_key(vm) {
+    if retirer.deletions.under_way().contains_key(vm) {
         return None;
     }
-    if let Some(until) = cx.deletions.left_alone(vm, now) {
+    if let Some(until) = retirer.deletions.left_alone(vm, now) {
         return Some(elapsed(now, until));
     }
     let Some(left) = room.checked_sub(1) else {
-        cx.deletions.wants_room(true);
+        retirer.deletions.wants_room(true);
         return Some(SOON);
     };
-    let Some(at_work) = cx.at_work(vm) else { return Some(SOON) };
+    let Some(at_work) = retirer.vms.at_work(vm) else { return Some(SOON) };
     at_work.leaving();
     *room = left;
     let deletion = Deletion {
-        under_way: UnderWay::begin(cx, vm, reason),
+        under_way: UnderWay::begin(&retirer.deletions, vm, reason),
         at_work,
         vm: Arc::clone(&fate.vm),
         reason: reason.clone(),
         aftermath: fate.aftermath.clone(),
         record: Draft::from(verdict),
     };
-    let cx = Arc::clone(cx);
-    tasks.errand("deletion", async move { delete(&cx, deletion).await });
+    let retirer = Arc::clone(retirer);
+    tasks.errand("deletion", async move { delete(&retirer, deletion).await });
     None
 }
 
@@ -137,26 +137,26 @@ fn wait_of(verdict: &Verdict, now: Timestamp) -> Option<Duration> {
 }
 
 /// Records that a VM stays because a person has frozen deletion.
-fn note_held(cx: &Context, verdict: &Verdict, held: &Held) {
+fn note_held(retirer: &Retirer, verdict: &Verdict, held: &Held) {
     let mut gates = verdict.gates.clone();
     gates.push(Gate::plain("held", false).noting(held.to_string()));
     let draft = Draft::new(Subject::vm(&verdict.vm), Decided::Kept, held.to_string())
         .gates(gates)
         .next_look(NextLook::OnPerson);
-    let before = cx.journal.latest(&Subject::vm(&verdict.vm));
+    let before = retirer.recorder.journal.latest(&Subject::vm(&verdict.vm));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
-        cx.decide(draft, "held");
+        retirer.recorder.decide(draft, "held");
     }
 }
 
 /// Records why a VM stays that should go, if that is news. That it must be seen a second time is none.
-fn note_kept(cx: &Context, verdict: &Verdict) {
+fn note_kept(retirer: &Retirer, verdict: &Verdict) {
     if verdict.outcome == (Outcome::Wait { until: None }) {
         return;
     }
     let draft = Draft::from(verdict);
-    let before = cx.journal.latest(&Subject::vm(&verdict.vm));
+    let before = retirer.recorder.journal.latest(&Subject::vm(&verdict.vm));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
-        cx.decide(draft, verdict.bound_by().map_or("guard", |gate| gate.name));
+        retirer.recorder.decide(draft, verdict.bound_by().map_or("guard", |gate| gate.name));
     }
 }

@@ -18,7 +18,7 @@ use crate::config::{SpareKind, SpareModel};
 use crate::door::HATCHERY;
 use crate::names::NamePrefix;
 use crate::plan::address_need;
-use crate::run::context::Context;
+use crate::run::keeping::PoolKeeper;
 use crate::run::scheduler::{SchedulerState, lock};
 use crate::run::spare_view::{in_flight, spares};
 use crate::spares::{Hold, PoolStanding, Removal, SpareView, Waiting, plan};
@@ -37,28 +37,28 @@ pub(super) struct Work {
 }
 
 /// Returns what to do, and when to look again at the latest.
-pub(super) fn look(cx: &Arc<Context>) -> (Work, Duration) {
-    let interval = cx.config.provisioning.interval;
-    let now = cx.now();
-    let is_held = cx.steering.spawning().is_some() || cx.look_for_others().is_some();
-    if is_held || cx.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
+pub(super) fn look(keeper: &Arc<PoolKeeper>) -> (Work, Duration) {
+    let interval = keeper.about.config.provisioning.interval;
+    let now = keeper.about.now();
+    let is_held = keeper.steering.spawning().is_some() || keeper.processes.look().is_some();
+    if is_held || keeper.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
         return (Work::default(), SOON.min(interval));
     }
-    let models = cx.models.v1();
+    let models = keeper.models.v1();
     let models = models.as_deref().map(Vec::as_slice);
-    let pools = &cx.config.provisioning.pools;
-    let mut guard = cx.scheduler();
+    let pools = &keeper.about.config.provisioning.pools;
+    let mut guard = keeper.scheduler.lock();
     let scheduler = &mut *guard;
-    let snapshot = cx.mirror.snapshot();
+    let snapshot = keeper.mirror.snapshot();
     let (mut sources, mut holds) = (BTreeMap::new(), BTreeMap::new());
     for pool in pools {
-        match Source::find(&pool.kind, &cx.config, &snapshot, models) {
+        match Source::find(&pool.kind, &keeper.about.config, &snapshot, models) {
             Ok(source) => drop(sources.insert(pool.kind.clone(), source)),
             Err(hold) => drop(holds.insert(pool.kind.clone(), hold)),
         }
     }
     scheduler.backoffs.retain(|model| pools.iter().any(|pool| pool.kind.model == *model));
-    let spares = spares(&snapshot, cx.hatchery(), scheduler, models, now);
+    let spares = spares(&snapshot, keeper.about.hatchery(), scheduler, models, now);
     let addresses = scheduler.ledger.lock().taken(HATCHERY, now).addresses.free;
     let planned = plan(SpareView {
         pools,
@@ -66,8 +66,8 @@ pub(super) fn look(cx: &Arc<Context>) -> (Work, Duration) {
         in_flight: &in_flight(&snapshot, scheduler),
         holds: &holds,
         backoffs: &scheduler.backoffs,
-        pool_size: cx.config.provisioning.pool_size,
-        free_addresses: (!cx.config.addresses.is_dhcp()).then_some(addresses),
+        pool_size: keeper.about.config.provisioning.pool_size,
+        free_addresses: (!keeper.about.config.addresses.is_dhcp()).then_some(addresses),
         now,
     });
     let remove = planned
@@ -75,22 +75,23 @@ pub(super) fn look(cx: &Arc<Context>) -> (Work, Duration) {
         .into_iter()
         .filter_map(|(vm, removal)| Some((reserve_removal(scheduler, vm, now)?, removal)));
     let remove = remove.collect();
-    let (granted, refused) = reserve_spares(cx, scheduler, &snapshot, planned.make, &sources, now);
+    let (granted, refused) =
+        reserve_spares(keeper, scheduler, &snapshot, planned.make, &sources, now);
     drop(guard);
     let mut standing = planned.standing;
     for pool in &mut standing {
         if let Some(refusal) = refused.get(&pool.kind) {
             pool.waiting = Some(Waiting::NoRoom { why: refusal.to_string() });
-            note_refusal(cx, &pool.kind, refusal);
+            note_refusal(keeper, &pool.kind, refusal);
         } else {
-            note_waiting(cx, pool);
+            note_waiting(keeper, pool);
         }
     }
     let again = next_look(&standing, interval, now);
-    *lock(&cx.standing) = standing;
+    *lock(&keeper.standing) = standing;
     // The guards lock the scheduler when they are dropped, so they are made outside of it.
     let make = granted.into_iter().map(|(name, kind, source, reservation)| NewSpare {
-        making: Making::begun(cx, &name),
+        making: Making::begun(&keeper.scheduler, &name),
         name,
         kind,
         source,
@@ -103,7 +104,7 @@ type Granted = (Arc<str>, SpareKind, Source, Reservation);
 
 /// Reserves for each spare in the order of the plan. A kind that is refused once is refused for this look; others may still fit.
 fn reserve_spares(
-    cx: &Context,
+    keeper: &PoolKeeper,
     scheduler: &mut SchedulerState,
     snapshot: &Snapshot,
     make: Vec<SpareKind>,
@@ -116,11 +117,11 @@ fn reserve_spares(
             continue;
         };
         let ask = Ask {
-            request: HATCHERY.request(format!("spare {}", cx.uuid())),
+            request: HATCHERY.request(format!("spare {}", keeper.scheduler.uuid())),
             name: None,
             amounts: source.amounts(),
-            pool: Some(cx.pool.clone()),
-            machine: Machine::Fresh { address: address_need(&cx.config) },
+            pool: Some(keeper.pool.clone()),
+            machine: Machine::Fresh { address: address_need(&keeper.about.config) },
         };
         let reservation = match scheduler.ledger.lock().reserve(ask, now) {
             Ok(reservation) => reservation,
@@ -135,7 +136,7 @@ fn reserve_spares(
             SpareModel::V2(_) => Protocol::V2,
         };
         let prefix = NamePrefix::Spare { protocol, address };
-        match cx.name(prefix, scheduler, snapshot) {
+        match keeper.scheduler.name(prefix, scheduler, snapshot) {
             Ok(name) => {
                 let name: Arc<str> = name.into();
                 scheduler.making.insert(Arc::clone(&name), kind.clone());
@@ -177,7 +178,7 @@ fn next_look(standing: &[PoolStanding], interval: Duration, now: Timestamp) -> D
     waits.chain([interval]).min().unwrap_or(interval).max(Duration::from_millis(10))
 }
 
-fn note_waiting(cx: &Context, pool: &PoolStanding) {
+fn note_waiting(keeper: &PoolKeeper, pool: &PoolStanding) {
     let label = match &pool.waiting {
         Some(Waiting::Held(Hold::NeedsRegistration)) => "needs-registration",
         Some(Waiting::Held(Hold::NoModel)) => "no-model",
@@ -190,22 +191,22 @@ fn note_waiting(cx: &Context, pool: &PoolStanding) {
     let why = pool.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
     let gate = Gate::plain(label, false).noting(why.clone());
     let draft = Draft::new(subject(&pool.kind), Decided::Deferred, why).gates(vec![gate]);
-    note(cx, &pool.kind, draft.next_look(NextLook::OnChange), label);
+    note(keeper, &pool.kind, draft.next_look(NextLook::OnChange), label);
 }
 
-fn note_refusal(cx: &Context, kind: &SpareKind, refusal: &Refusal) {
+fn note_refusal(keeper: &PoolKeeper, kind: &SpareKind, refusal: &Refusal) {
     let next_free = refusal.forecast.as_ref().and_then(|forecast| forecast.next_free);
     let draft = Draft::new(subject(kind), Decided::Deferred, refusal.to_string())
         .gates(refusal.gates.clone())
         .next_look(next_free.map_or(NextLook::OnChange, NextLook::At));
-    note(cx, kind, draft, refusal.bound_by.as_str());
+    note(keeper, kind, draft, refusal.bound_by.as_str());
 }
 
 /// Records what is said of a pool, unless that is what was said last.
-fn note(cx: &Context, kind: &SpareKind, draft: Draft, label: &'static str) {
-    let before = cx.journal.latest(&subject(kind));
+fn note(keeper: &PoolKeeper, kind: &SpareKind, draft: Draft, label: &'static str) {
+    let before = keeper.recorder.journal.latest(&subject(kind));
     if before.is_none_or(|before| !draft.says_the_same(&before)) {
-        cx.decide(draft, label);
+        keeper.recorder.decide(draft, label);
     }
 }
 

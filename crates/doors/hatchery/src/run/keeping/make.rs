@@ -11,9 +11,9 @@ use super::source::Source;
 use crate::clone_spec::Birth;
 use crate::config::SpareKind;
 use crate::run::bring_up::BringUp;
-use crate::run::context::Context;
 use crate::run::holding::own_annotation;
-use crate::run::scheduler::lock;
+use crate::run::keeping::PoolKeeper;
+use crate::run::scheduler::Scheduler;
 
 /// What the VM of a spare that came to nothing says of itself.
 const FAILED: &str = "making this spare failed";
@@ -32,38 +32,38 @@ pub(super) struct NewSpare {
 /// Counts a spare as being made, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Making {
-    cx: Arc<Context>,
+    scheduler: Arc<Scheduler>,
     name: Arc<str>,
 }
 
 impl Making {
     /// For a name that is entered at the scheduler already.
-    pub(super) fn begun(cx: &Arc<Context>, name: &Arc<str>) -> Self {
-        Self { cx: Arc::clone(cx), name: Arc::clone(name) }
+    pub(super) fn begun(scheduler: &Arc<Scheduler>, name: &Arc<str>) -> Self {
+        Self { scheduler: Arc::clone(scheduler), name: Arc::clone(name) }
     }
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
-        lock(&self.cx.scheduler).making.remove(&self.name);
+        self.scheduler.lock_as_it_is().making.remove(&self.name);
     }
 }
 
 /// Makes a spare.
-pub(super) async fn make(cx: &Arc<Context>, spare: NewSpare) {
+pub(super) async fn make(keeper: &Arc<PoolKeeper>, spare: NewSpare) {
     let NewSpare { name, kind, source, mut reservation, making } = spare;
     let address = reservation.address().cloned();
     let birth = Birth {
-        hatchery: cx.hatchery(),
+        hatchery: keeper.about.hatchery(),
         name: &name,
         source: &source.template.name,
         purpose: source.purpose(),
         flavor: source.flavor.as_ref(),
         address: address.as_ref(),
-        process: Some(cx.others.own()),
-        now: cx.now(),
+        process: Some(keeper.processes.own()),
+        now: keeper.about.now(),
     };
-    let cloning = cx.clone_at_work(&birth, &source.template, &mut reservation);
+    let cloning = keeper.vms.clone_at_work(&birth, &source.template, &mut reservation);
     let at_work = match Box::pin(cloning).await {
         Ok(at_work) => at_work,
         Err(error) => {
@@ -74,35 +74,37 @@ pub(super) async fn make(cx: &Arc<Context>, spare: NewSpare) {
                 drop(reservation);
             }
             drop(making);
-            failed(cx, &kind, &error);
+            failed(keeper, &kind, &error);
             return;
         }
     };
     let vm = at_work.vm().clone();
     let expected = address.map(|grant| IpAddr::V4(grant.address));
-    let made = boot_once(cx, &at_work, &name, expected).await;
+    let made = boot_once(keeper, &at_work, &name, expected).await;
     if let Err(error) = &made {
-        give_up(cx, &vm, FAILED).await;
-        failed(cx, &kind, error);
+        give_up(keeper, &vm, FAILED).await;
+        failed(keeper, &kind, error);
     }
     // From here on the inventory says what it takes: a powered-off VM's address, or nothing.
     reservation.release();
     drop(making);
     drop(at_work);
     if made.is_ok() {
-        ready(cx, &kind, &vm, Decided::Spawned, format!("spare {name} is ready"));
+        ready(keeper, &kind, &vm, Decided::Spawned, format!("spare {name} is ready"));
     }
-    cx.signals.spares.notify_one();
+    keeper.signals.spares.notify_one();
 }
 
 /// Brings a spare to its end that an earlier process began (D30).
-pub(super) async fn finish(cx: &Arc<Context>, at_work: Hold) {
+pub(super) async fn finish(keeper: &Arc<PoolKeeper>, at_work: Hold) {
     let vm = at_work.vm().clone();
-    let Some(row) = cx.mirror.vm(&vm) else { return };
-    let Some((annotation, kind)) = own_annotation(&row, cx.hatchery()).and_then(|annotation| {
-        let kind = SpareKind::of(&row.name, &annotation)?;
-        Some((annotation, kind))
-    }) else {
+    let Some(row) = keeper.mirror.vm(&vm) else { return };
+    let Some((annotation, kind)) =
+        own_annotation(&row, keeper.about.hatchery()).and_then(|annotation| {
+            let kind = SpareKind::of(&row.name, &annotation)?;
+            Some((annotation, kind))
+        })
+    else {
         return;
     };
     match row.power {
@@ -110,58 +112,58 @@ pub(super) async fn finish(cx: &Arc<Context>, at_work: Hold) {
         // Nobody can say yet, or it came to its end by itself.
         Power::Unknown | Power::Off => return,
         Power::Suspended => {
-            give_up(cx, &vm, SUSPENDED).await;
+            give_up(keeper, &vm, SUSPENDED).await;
             return;
         }
     }
-    let finished = match boot_once(cx, &at_work, &row.name, annotation.address()).await {
+    let finished = match boot_once(keeper, &at_work, &row.name, annotation.address()).await {
         // The earlier process had asked it to shut down already.
         Err(MachineError::PoweredOff { .. }) => Ok(()),
         other => other,
     };
     if let Err(error) = &finished {
-        give_up(cx, &vm, FAILED).await;
-        failed(cx, &kind, error);
+        give_up(keeper, &vm, FAILED).await;
+        failed(keeper, &kind, error);
     }
     drop(at_work);
     if finished.is_ok() {
         let words = format!("spare {}, left half-made, is ready", row.name);
-        ready(cx, &kind, &vm, Decided::Adopted, words);
+        ready(keeper, &kind, &vm, Decided::Adopted, words);
     }
-    cx.signals.spares.notify_one();
+    keeper.signals.spares.notify_one();
 }
 
 async fn boot_once(
-    cx: &Context,
+    keeper: &PoolKeeper,
     work: &Hold,
     machine: &str,
     expected: Option<IpAddr>,
 ) -> Result<(), MachineError> {
-    let up = BringUp { cx, work, machine, expected };
+    let up = BringUp { vms: &keeper.vms, work, machine, expected };
     up.wait_ready().await?;
     up.shut_down().await
 }
 
 /// Marks it. If that fails too the VM is still a spare that is on, which the next look finds.
-async fn give_up(cx: &Context, vm: &VmId, reason: &str) {
-    match cx.mark(vm, reason).await {
-        Ok(()) => cx.signals.cleanup.notify_one(),
+async fn give_up(keeper: &PoolKeeper, vm: &VmId, reason: &str) {
+    match keeper.vms.mark(vm, reason).await {
+        Ok(()) => keeper.signals.cleanup.notify_one(),
         Err(error) => {
             tracing::warn!(%vm, "marking a spare that failed did not work: {}", Chain(&error));
         }
     }
 }
 
-fn ready(cx: &Context, kind: &SpareKind, vm: &VmId, verdict: Decided, words: String) {
-    cx.scheduler().backoffs.succeeded(&kind.model);
-    cx.decide(Draft::new(subject(kind), verdict, words).vm(vm), "spare");
-    cx.signals.plan.notify_one();
+fn ready(keeper: &PoolKeeper, kind: &SpareKind, vm: &VmId, verdict: Decided, words: String) {
+    keeper.scheduler.lock().backoffs.succeeded(&kind.model);
+    keeper.recorder.decide(Draft::new(subject(kind), verdict, words).vm(vm), "spare");
+    keeper.signals.plan.notify_one();
 }
 
-fn failed(cx: &Context, kind: &SpareKind, error: &MachineError) {
-    let (now, is_of_link) = (cx.now(), cx.machines.is_of_link(error));
+fn failed(keeper: &PoolKeeper, kind: &SpareKind, error: &MachineError) {
+    let (now, is_of_link) = (keeper.about.now(), keeper.vms.machines.is_of_link(error));
     let until = {
-        let mut scheduler = cx.scheduler();
+        let mut scheduler = keeper.scheduler.lock();
         // Those that were made at the same time fail together, and together are one failure.
         match scheduler.backoffs.blocked(&kind.model, now) {
             Some((until, _)) => until,
@@ -171,6 +173,6 @@ fn failed(cx: &Context, kind: &SpareKind, error: &MachineError) {
     };
     let words = format!("a spare failed: {}", Chain(error));
     let draft = Draft::new(subject(kind), Decided::Failed, words).next_look(NextLook::At(until));
-    cx.decide(draft, "spare");
-    cx.signals.spares.notify_one();
+    keeper.recorder.decide(draft, "spare");
+    keeper.signals.spares.notify_one();
 }

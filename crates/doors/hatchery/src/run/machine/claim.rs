@@ -1,10 +1,10 @@
 use roost_fleet::{Label, MachineError, Reservation, Rewrite, Vm};
 
+use super::WorkerVms;
 use crate::clone_spec::Claim;
 use crate::door::phase;
-use crate::run::context::Context;
 
-impl Context {
+impl WorkerVms {
     /// Makes a worker of a spare in one change, made only if nobody else changed the spare since `spare` was seen (W15).
     ///
     /// A change whose answer was lost is looked for: whoever sees the claim's own annotation has claimed it.

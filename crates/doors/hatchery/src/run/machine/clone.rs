@@ -1,10 +1,10 @@
 use roost_fleet::{Hold, MachineError, NotMade, Reservation, Vm};
 use roost_supervise::Chain;
 
+use super::WorkerVms;
 use crate::clone_spec::Birth;
-use crate::run::context::Context;
 
-impl Context {
+impl WorkerVms {
     /// Sees whether the template can be cloned as wished. Nothing is changed.
     pub(crate) async fn check_clone(
         &self,

@@ -4,11 +4,11 @@ use roost_cds::{CallError, LaunchScript, Secret};
 use roost_fleet::{Hold, MachineError, Pauses, VmId};
 use roost_vim::{Exit, GuestCredentials, Process, Program};
 
+use super::WorkerVms;
 use crate::config::{self, GuestLogin, GuestOf};
 use crate::door::phase;
 use crate::model::WorkerModel;
 use crate::planted::{self, Bug};
-use crate::run::context::Context;
 
 /// A program that does nothing, and behind it what is meant: tools hand path and arguments to a shell as one text (5.4).
 const ECHO: &str = "/bin/echo";
@@ -75,7 +75,7 @@ fn is_launch(command_line: &str) -> bool {
     behind.is_some_and(|(_, script)| script.trim() != PROBE)
 }
 
-impl Context {
+impl WorkerVms {
     /// User and password for the guests of a template: from `models`, else from `guestCredentials`, else the worker model's own (D32).
     pub(crate) async fn guest_login(
         &self,
@@ -87,12 +87,12 @@ impl Context {
             WorkerModel::V2(_) => None,
         };
         let of = GuestOf { template, model: path.as_ref(), own: None };
-        let configured = self.config.guests.login(of, &*self.surroundings);
+        let configured = self.about.config.guests.login(of, &*self.about.surroundings);
         let login = match configured {
             Err(config::GuestLoginError::None { .. }) => {
                 let (user, password) = self.own_login(model).await?;
                 let own = Some((user, &password));
-                self.config.guests.login(GuestOf { own, ..of }, &*self.surroundings)?
+                self.about.config.guests.login(GuestOf { own, ..of }, &*self.about.surroundings)?
             }
             other => other?,
         };

@@ -1,10 +1,10 @@
 use roost_fleet::{Label, MachineError, Rewrite, VmId};
 
+use super::WorkerVms;
 use crate::annotation::{Annotation, Doom};
 use crate::clone_spec::mark_for_deletion;
 use crate::door::phase;
 use crate::names::VmName;
-use crate::run::context::Context;
 
 /// What becomes of a spare that turns out to be claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ enum Claimed {
     Marked,
 }
 
-impl Context {
+impl WorkerVms {
     /// Writes into the VM's own annotation that it is to be deleted. Fine when it is gone, or marked already.
     ///
     /// Written only over what was read: a spare that somebody claimed in the meantime is left alone (W15).
@@ -43,7 +43,7 @@ impl Context {
             let (machine, vm) = (label.name.clone(), vm.clone());
             let was_spare = *was_spare.get_or_insert_with(|| VmName::of(&label.name).is_spare());
             let own = Annotation::parse(&label.annotation).ok();
-            let Some(annotation) = own.filter(|known| known.is_of(self.hatchery())) else {
+            let Some(annotation) = own.filter(|known| known.is_of(self.about.hatchery())) else {
                 return Rewrite::Refuse(MachineError::Foreign { phase, machine, vm });
             };
             if annotation.is_doomed_as(doom) {

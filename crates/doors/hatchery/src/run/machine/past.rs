@@ -1,13 +1,13 @@
 use roost_fleet::VmId;
 use roost_vim::{EventError, EventQuery};
 
-use crate::run::context::Context;
+use super::WorkerVms;
 
 const POWERED_ON: &str = "VmPoweredOnEvent";
 const POWERED_OFF: &str = "VmPoweredOffEvent";
 const RENAMED: &str = "VmRenamedEvent";
 
-impl Context {
+impl WorkerVms {
     /// Whether the VM has had power since it has its name, by its events. A spare gets the worker's name with its claim; what happened to it
     /// before says nothing. Told by order and not by time, because clocks differ.
     pub(crate) async fn has_run(&self, vm: &VmId) -> Result<bool, EventError> {

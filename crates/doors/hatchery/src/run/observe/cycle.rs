@@ -1,21 +1,28 @@
 //! Once in a while all gauges of the specification are taken anew and replace those before, all at once (W33).
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use roost_fleet::{PoolUsage, Vm};
+use roost_fleet::{Mirror, PoolId, PoolUsage, Vm};
 use roost_supervise::{Chain, Tasks};
+use roost_vim::Observer;
 use tokio::time::{sleep, timeout};
 
-use super::super::context::Context;
 use super::super::scheduler::lock;
 use super::super::spare_view::in_flight;
 use super::disks::Disks;
 use super::overview::queue;
 use crate::annotation::Annotation;
 use crate::door::HATCHERY;
-use crate::metrics::{Cycle, CycleFacts, PoolReading, VmRow};
+use crate::metrics::{Cycle, CycleFacts, Metrics, PoolReading, VmRow};
+use crate::run::about::About;
+use crate::run::lifecycle::Lifecycle;
+use crate::run::observe::StateReader;
+use crate::run::recorder::Recorder;
+use crate::run::scheduler::Scheduler;
+use crate::run::workers::Workers;
+use crate::spares::PoolStanding;
 use crate::status::task;
 
 /// As often as CDS's own hatchery.
@@ -25,24 +32,40 @@ const USAGE_EVERY: u64 = 2;
 /// A vCenter that does not answer holds up two gauges and not all of them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Takes the gauges.
+#[derive(Debug)]
+pub(in crate::run) struct Gauges {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) lifecycle: Arc<Lifecycle>,
+    pub(in crate::run) metrics: Arc<Metrics>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) pool: PoolId,
+    pub(in crate::run) reader: Arc<StateReader>,
+    pub(in crate::run) recorder: Arc<Recorder>,
+    pub(in crate::run) scheduler: Arc<Scheduler>,
+    pub(in crate::run) standing: Arc<Mutex<Vec<PoolStanding>>>,
+    pub(in crate::run) vcenter: Observer,
+    pub(in crate::run) workers: Arc<Workers>,
+}
+
 /// At rest it asks the vCenter one thing: what the resource pool uses, which nothing else tells. Disks are asked about when a VM of ours has
 /// changed.
-pub(crate) async fn keep_counting(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    cx.opened().await;
+pub(crate) async fn keep_counting(gauges: Arc<Gauges>, tasks: Arc<Tasks>) {
+    gauges.lifecycle.opened().await;
     let (mut disks, mut usage) = (Disks::default(), None);
     for cycle in 0_u64.. {
-        tasks.beat(task::METRICS, cx.patience() + INTERVAL);
+        tasks.beat(task::METRICS, gauges.about.patience() + INTERVAL);
         if cycle % USAGE_EVERY == 0 {
-            usage = read_usage(&cx).await;
+            usage = read_usage(&gauges).await;
         }
-        learn_disks(&cx, &mut disks).await;
-        cx.metrics.replace(collect(&cx, &disks, usage));
+        learn_disks(&gauges, &mut disks).await;
+        gauges.metrics.replace(collect(&gauges, &disks, usage));
         sleep(INTERVAL).await;
     }
 }
 
-async fn read_usage(cx: &Context) -> Option<PoolUsage> {
-    match timeout(PATIENCE, PoolUsage::read(&cx.vcenter, &cx.pool)).await {
+async fn read_usage(gauges: &Gauges) -> Option<PoolUsage> {
+    match timeout(PATIENCE, PoolUsage::read(&gauges.vcenter, &gauges.pool)).await {
         Ok(Ok(usage)) => usage,
         Ok(Err(error)) => {
             tracing::debug!("what the resource pool uses is not known: {}", Chain(&error));
@@ -52,24 +75,30 @@ async fn read_usage(cx: &Context) -> Option<PoolUsage> {
     }
 }
 
-async fn learn_disks(cx: &Context, disks: &mut Disks) {
-    let snapshot = cx.mirror.snapshot();
-    let ours: Vec<Arc<Vm>> =
-        snapshot.owned_by(HATCHERY, cx.hatchery()).filter(|vm| !vm.template).cloned().collect();
-    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&cx.vcenter, &ours)).await {
+async fn learn_disks(gauges: &Gauges, disks: &mut Disks) {
+    let snapshot = gauges.mirror.snapshot();
+    let ours: Vec<Arc<Vm>> = snapshot
+        .owned_by(HATCHERY, gauges.about.hatchery())
+        .filter(|vm| !vm.template)
+        .cloned()
+        .collect();
+    if let Ok(Err(error)) = timeout(PATIENCE, disks.learn(&gauges.vcenter, &ours)).await {
         tracing::debug!("the sizes of disks are not known: {}", Chain(&error));
     }
 }
 
-fn collect(cx: &Context, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
-    let now = cx.now();
-    let snapshot = cx.mirror.snapshot();
-    let pool = cx.join_workers(&snapshot, now).ok();
-    let levels = cx.levels(&snapshot, now);
-    let standing = lock(&cx.standing).clone();
+fn collect(gauges: &Gauges, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
+    let now = gauges.about.now();
+    let snapshot = gauges.mirror.snapshot();
+    let pool = gauges.workers.join(&snapshot, now).ok();
+    let levels = gauges.reader.levels(&snapshot, now);
+    let standing = lock(&gauges.standing).clone();
     let (queue, spares_in_flight) = {
-        let scheduler = cx.scheduler();
-        (queue(&scheduler, &cx.journal, now).0, in_flight(&snapshot, &scheduler).len() as u64)
+        let scheduler = gauges.scheduler.lock();
+        (
+            queue(&scheduler, &gauges.recorder.journal, now).0,
+            in_flight(&snapshot, &scheduler).len() as u64,
+        )
     };
     let vms = snapshot.vms().map(|vm| (vm, Annotation::of(vm), reported(vm)));
     let vms: Vec<_> = vms.collect();
@@ -84,10 +113,10 @@ fn collect(cx: &Context, disks: &Disks, usage: Option<PoolUsage>) -> Cycle {
         addresses,
     });
     let facts = CycleFacts {
-        hatchery: cx.hatchery(),
-        plan: &cx.config.addresses,
+        hatchery: gauges.about.hatchery(),
+        plan: &gauges.about.config.addresses,
         pool: pool.as_ref(),
-        resource_pool: resource_pool(cx, usage),
+        resource_pool: resource_pool(gauges, usage),
         spares_in_flight,
         spares: &standing,
         oldest_waiting_secs: queue.oldest_waiting_secs,
@@ -105,8 +134,8 @@ fn reported(vm: &Vm) -> Vec<IpAddr> {
 }
 
 /// `None` without any word of the resource pool.
-fn resource_pool(cx: &Context, usage: Option<PoolUsage>) -> Option<PoolReading> {
-    let pool = cx.mirror.pool(&cx.pool);
+fn resource_pool(gauges: &Gauges, usage: Option<PoolUsage>) -> Option<PoolReading> {
+    let pool = gauges.mirror.pool(&gauges.pool);
     if pool.is_none() && usage.is_none() {
         return None;
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use roost_cds::JobId;
 use roost_fleet::{Decided, Decision, Ended, Query, Snapshot, Subject};
 
-use super::super::context::Context;
 use super::super::holding::own_annotation;
 use super::super::jobs::{Entry, Served, State};
 use super::super::scheduler::SchedulerState;
+use super::StateReader;
 use super::view::{Job, JobDetail, JobState};
 use super::vms::WorkerFacts;
 use crate::annotation::Annotation;
@@ -18,12 +18,12 @@ use crate::job::ModelRequest;
 use crate::plan::{Candidate, Choice};
 use crate::time::{elapsed, later};
 
-impl Context {
+impl StateReader {
     pub(super) fn jobs(&self) -> Vec<Job> {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
         let facts = WorkerFacts::new(self, &lists);
-        let scheduler = self.scheduler();
+        let scheduler = self.scheduler.lock();
         let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
         for (id, entry) in scheduler.jobs.iter() {
             jobs.insert(id.clone(), self.heard(id, entry));
@@ -35,8 +35,8 @@ impl Context {
                 jobs.insert(id.clone(), of_served(served, state));
             }
         }
-        for vm in snapshot.owned_by(HATCHERY, self.hatchery()) {
-            let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
+        for vm in snapshot.owned_by(HATCHERY, self.about.hatchery()) {
+            let Some(annotation) = own_annotation(vm, self.about.hatchery()) else { continue };
             let Some(id) = annotation.job().filter(|id| !jobs.contains_key(id)) else { continue };
             let job = of_own_vm(&id, vm, &annotation, &scheduler, &facts);
             jobs.insert(id, job);
@@ -50,7 +50,7 @@ impl Context {
     /// A job and everything that was decided about it. `None` if nothing is known about it.
     pub(super) fn explain(&self, id: &str) -> Option<JobDetail> {
         let id = JobId::parse(id.trim())?;
-        let decisions = self.journal.find(&Query::of(subject(&id)));
+        let decisions = self.recorder.journal.find(&Query::of(subject(&id)));
         let known = self.job(&id);
         let forgotten = || {
             // It waits no more, or was never ours to start; what was decided still says why.
@@ -66,7 +66,7 @@ impl Context {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
         let facts = WorkerFacts::new(self, &lists);
-        let scheduler = self.scheduler();
+        let scheduler = self.scheduler.lock();
         let heard = scheduler.jobs.iter().find(|(known, _)| *known == id);
         let served = || scheduler.jobs.served().rev().find(|served| served.job.id == *id);
         let job = if let Some((id, entry)) = heard {
@@ -74,9 +74,9 @@ impl Context {
         } else if let Some(served) = served() {
             of_served(served, self.state_of(served, &snapshot, &scheduler, &facts))
         } else {
-            let mut ours = snapshot.owned_by(HATCHERY, self.hatchery());
+            let mut ours = snapshot.owned_by(HATCHERY, self.about.hatchery());
             ours.find_map(|vm| {
-                let annotation = own_annotation(vm, self.hatchery())?;
+                let annotation = own_annotation(vm, self.about.hatchery())?;
                 let is_its = annotation.job().is_some_and(|job| job == *id);
                 is_its.then(|| of_own_vm(id, vm, &annotation, &scheduler, &facts))
             })?
@@ -104,7 +104,8 @@ impl Context {
         let job = &*candidate.job;
         let (model, flavor) = match &candidate.model {
             Choice::Fixed(model) => {
-                let flavor = self.config.flavors.resolve(model.flavor_wish(job)).ok().flatten();
+                let flavor =
+                    self.about.config.flavors.resolve(model.flavor_wish(job)).ok().flatten();
                 (Some(model.display_name()), flavor.map(|flavor| flavor.name.clone()))
             }
             Choice::AnyV1 | Choice::Refused(_) => (requested(&job.model), job.flavor.clone()),
@@ -128,7 +129,7 @@ impl Context {
         facts: &WorkerFacts<'_>,
     ) -> JobState {
         let its = snapshot.named(&served.worker).find_map(|vm| {
-            let own = own_annotation(vm, self.hatchery())?;
+            let own = own_annotation(vm, self.about.hatchery())?;
             Some(facts.job_state(vm, &own, scheduler))
         });
         its.unwrap_or(JobState::Ended)
@@ -140,11 +141,12 @@ impl Context {
             let has_vm = !matches!(job.state, JobState::Waiting | JobState::Ended);
             has_vm && decided.verdict == Decided::Deferred
         };
-        job.verdict = self.journal.latest(&subject(&job.id)).filter(|decided| !is_over(decided));
+        job.verdict =
+            self.recorder.journal.latest(&subject(&job.id)).filter(|decided| !is_over(decided));
         let started = self.started(&job);
         job.waited_secs = job.queued.and_then(|queued| match (job.state, started) {
             (JobState::Waiting | JobState::Starting | JobState::Joining, _) => {
-                Some(elapsed(queued, self.now()).as_secs())
+                Some(elapsed(queued, self.about.now()).as_secs())
             }
             (JobState::Running | JobState::Leaving | JobState::Ended, started) => {
                 started.map(|at| elapsed(queued, at).as_secs())
@@ -154,7 +156,7 @@ impl Context {
             && let Some(worker) = job.worker.clone()
         {
             let began = self.began_work(&worker);
-            job.ended = self.scheduler().ended(&worker);
+            job.ended = self.scheduler.lock().ended(&worker);
             job.ran_secs =
                 began.zip(job.ended).map(|(began, ended)| elapsed(began, ended).as_secs());
         }
@@ -171,7 +173,7 @@ impl Context {
             return None;
         }
         let said = Query { verdict: Some(Decided::Spawned), ..Query::of(subject(&job.id)) };
-        self.journal.find(&said).last().map(|decided| decided.since)
+        self.recorder.journal.find(&said).last().map(|decided| decided.since)
     }
 
     /// When CDS knew the worker.

@@ -4,16 +4,16 @@ use jiff::Timestamp;
 use roost_cds::Protocol;
 use roost_fleet::Snapshot;
 
-use super::super::context::Context;
+use super::StateReader;
 use super::status::is_deaf;
 use crate::config::SpareModel;
 use crate::door::HATCHERY;
 use crate::metrics::{Levels, Links};
 
-impl Context {
+impl StateReader {
     pub(super) fn levels(&self, snapshot: &Snapshot, now: Timestamp) -> Levels {
         let links = self.links(snapshot, now);
-        let scheduler = self.scheduler();
+        let scheduler = self.scheduler.lock();
         let failing = scheduler.backoffs.failing().map(|(model, times)| (model.clone(), times));
         let mut failing: Vec<(SpareModel, u32)> = failing.collect();
         for (template, times) in scheduler.cold.failing() {
@@ -29,7 +29,7 @@ impl Context {
 
     fn links(&self, snapshot: &Snapshot, now: Timestamp) -> Links {
         let vcenter = self.link(snapshot, now);
-        let queues = self.queue_health();
+        let queues = self.cds_link.queue_health();
         let heard = |protocol: Protocol| {
             let queue = queues.iter().find(|(spoken, _)| *spoken == protocol);
             queue.map(|(_, health)| !is_deaf(health, now))

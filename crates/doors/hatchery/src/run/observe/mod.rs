@@ -10,6 +10,7 @@ mod names;
 mod needs;
 mod overview;
 mod past;
+mod reader;
 mod status;
 pub mod view;
 mod vms;
@@ -17,7 +18,8 @@ mod window;
 mod workers;
 
 pub(super) use calls::CallMeter;
-pub(super) use cycle::keep_counting;
-pub(super) use heartbeat::{beat_v1, beat_v2, follow_version};
+pub(super) use cycle::{Gauges, keep_counting};
+pub(super) use heartbeat::{Heart, beat_v1, beat_v2, follow_version};
 pub(super) use names::NamesSeen;
+pub(super) use reader::StateReader;
 pub use window::{Changes, News, Window};

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use roost_cds::{JobId, Protocol};
 use roost_fleet::Decided;
 
-use super::super::context::Context;
 use super::super::jobs::State;
+use super::StateReader;
 use super::jobs::subject;
 use super::status::is_deaf;
 use super::view::{Job, Stage, Vm};
@@ -19,12 +19,12 @@ const FAILS_IN_A_ROW: u32 = 3;
 /// Polls that failed in a row until that is said; one every 20 s.
 const MISSED_POLLS: u32 = 2;
 
-impl Context {
+impl StateReader {
     /// Jobs that will not be served as they are.
     pub(super) fn refused_jobs(&self) -> Vec<Job> {
-        let scheduler = self.scheduler();
+        let scheduler = self.scheduler.lock();
         let is_refused = |id: &JobId| {
-            let last = self.journal.latest(&subject(id));
+            let last = self.recorder.journal.latest(&subject(id));
             last.is_some_and(|last| last.verdict == Decided::Refused)
         };
         let waiting = scheduler
@@ -41,12 +41,12 @@ impl Context {
 
     /// Jobs that wait, in the order of their turns; those that were put off stand behind the others.
     pub(super) fn line(&self) -> Vec<JobId> {
-        let scheduler = self.scheduler();
+        let scheduler = self.scheduler.lock();
         let mut line: Vec<JobId> =
             scheduler.jobs.turns(Timestamp::MAX).iter().map(|it| it.job.id.clone()).collect();
         drop(scheduler);
         let waits = |id: &JobId| {
-            let last = self.journal.latest(&subject(id));
+            let last = self.recorder.journal.latest(&subject(id));
             !last.is_some_and(|last| matches!(last.verdict, Decided::Refused | Decided::Skipped))
         };
         line.retain(waits);
@@ -54,14 +54,14 @@ impl Context {
     }
 
     pub(super) fn failing_templates(&self) -> Vec<(String, u32)> {
-        let levels = self.levels(&self.mirror.snapshot(), self.now());
+        let levels = self.levels(&self.mirror.snapshot(), self.about.now());
         let failing = levels.failing.into_iter().filter(|(_, times)| *times >= FAILS_IN_A_ROW);
         failing.map(|(model, times)| (model.template().to_owned(), times)).collect()
     }
 
     /// Workers that have had half of the time that they may take to register.
     pub(super) fn not_joining(&self) -> Vec<Vm> {
-        let (now, within) = (self.now(), self.config.lifetimes.registration / 2);
+        let (now, within) = (self.about.now(), self.about.config.lifetimes.registration / 2);
         let is_late = |vm: &Vm| {
             vm.stage == Some(Stage::In(phase::REGISTERING))
                 && vm.stage_since.is_some_and(|since| elapsed(since, now) > within.max(LEAST))
@@ -70,8 +70,8 @@ impl Context {
     }
 
     pub(super) fn deaf_queues(&self) -> Vec<(&'static str, Option<Timestamp>, Option<String>)> {
-        let now = self.now();
-        let queues = self.queue_health().into_iter();
+        let now = self.about.now();
+        let queues = self.cds_link.queue_health().into_iter();
         // One that was not read yet is read for the first time.
         let deaf = queues.filter(|(_, health)| {
             health.last_poll.is_some()

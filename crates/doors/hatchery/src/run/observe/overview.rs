@@ -7,11 +7,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_fleet::{Amounts, Decided, Decision, Journal, LedgerUse, Limits, Query, Snapshot};
 
-use super::super::context::Context;
 use super::super::holding::own_annotation;
 use super::super::jobs::State;
 use super::super::scheduler::{SchedulerState, lock};
 use super::super::spare_view::{in_flight, spares};
+use super::StateReader;
 use super::jobs::subject;
 use super::view::{
     Addresses, Capacity, Deletions, Gauge, JobState, Lane, Link, Overview, Pool, Queue, Stage, Vm,
@@ -26,18 +26,18 @@ use crate::time::elapsed;
 /// Decisions that are shown with the overview.
 const RECENT: usize = 20;
 
-impl Context {
+impl StateReader {
     pub(super) fn overview(&self) -> Overview {
         self.overview_of(&self.vms())
     }
 
     /// The same from VMs that were looked at already.
     pub(super) fn overview_of(&self, vms: &[Vm]) -> Overview {
-        let now = self.now();
+        let now = self.about.now();
         let snapshot = self.mirror.snapshot();
         let link = self.link(&snapshot, now);
-        let mut scheduler = self.scheduler();
-        let (mut queue, oldest) = queue(&scheduler, &self.journal, now);
+        let mut scheduler = self.scheduler.lock();
+        let (mut queue, oldest) = queue(&scheduler, &self.recorder.journal, now);
         let ordered = ordered(&scheduler);
         queue.add(vms, &ordered);
         let pools = self.pools(&snapshot, &mut scheduler, now);
@@ -48,18 +48,18 @@ impl Context {
             .flatten();
         drop(scheduler);
         Overview {
-            other_process: self.others.at_work(now).map(|other| other.to_string()),
-            service: self.hatchery().to_owned(),
-            version: self.version.clone(),
+            other_process: self.processes.others.at_work(now).map(|other| other.to_string()),
+            service: self.about.hatchery().to_owned(),
+            version: self.about.version.clone(),
             now,
-            started: self.started,
-            is_open: self.is_open(),
-            what_binds: oldest.and_then(|job| self.journal.latest(&subject(&job))),
+            started: self.about.started,
+            is_open: self.lifecycle.is_open(),
+            what_binds: oldest.and_then(|job| self.recorder.journal.latest(&subject(&job))),
             queue,
             lanes: self.lanes(vms, ordered),
             pools,
             capacity: capacity(&taken, &limits),
-            addresses: (!self.config.addresses.is_dhcp()).then_some(Addresses {
+            addresses: (!self.about.config.addresses.is_dhcp()).then_some(Addresses {
                 total: taken.addresses.total,
                 free: taken.addresses.free,
                 used: taken.addresses.used,
@@ -69,13 +69,13 @@ impl Context {
             }),
             deletions: self.deletions(now),
             link,
-            recent: self.journal.find(&Query { limit: Some(RECENT), ..Query::default() }),
+            recent: self.recorder.journal.find(&Query { limit: Some(RECENT), ..Query::default() }),
         }
     }
 
     pub(super) fn pool_views(&self) -> Vec<Pool> {
         let snapshot = self.mirror.snapshot();
-        self.pools(&snapshot, &mut self.scheduler(), self.now())
+        self.pools(&snapshot, &mut self.scheduler.lock(), self.about.now())
     }
 
     fn pools(
@@ -86,7 +86,7 @@ impl Context {
     ) -> Vec<Pool> {
         let models = self.models.v1();
         let models = models.as_deref().map(Vec::as_slice);
-        let known = spares(snapshot, self.hatchery(), scheduler, models, now);
+        let known = spares(snapshot, self.about.hatchery(), scheduler, models, now);
         let unseen = in_flight(snapshot, scheduler);
         let standing = lock(&self.standing).clone();
         let of = |kind: &SpareKind, states: &[SpareState]| {
@@ -118,7 +118,7 @@ impl Context {
                     .and_then(|stands| stands.waiting.as_ref().map(ToString::to_string)),
             }
         };
-        self.config.provisioning.pools.iter().map(pool).collect()
+        self.about.config.provisioning.pools.iter().map(pool).collect()
     }
 
     fn lanes(&self, vms: &[Vm], ordered: Vec<Arc<str>>) -> Vec<Lane> {
@@ -159,14 +159,15 @@ impl Context {
         let query = Query { verdict: Some(Decided::Deleted), ..Query::default() };
         let is_recent =
             |decision: &&Arc<Decision>| elapsed(decision.since, now) < Duration::from_mins(1);
-        let last_minute = self.journal.find(&query).iter().filter(is_recent).count() as u64;
+        let last_minute =
+            self.recorder.journal.find(&query).iter().filter(is_recent).count() as u64;
         Deletions { frozen: self.deletions.frozen(), last_minute }
     }
 
     /// How many of our VMs there are, templates aside.
     pub(super) fn own_vms(&self, snapshot: &Snapshot) -> usize {
-        let ours = snapshot.owned_by(HATCHERY, self.hatchery()).filter(|vm| !vm.template);
-        ours.filter(|vm| own_annotation(vm, self.hatchery()).is_some()).count()
+        let ours = snapshot.owned_by(HATCHERY, self.about.hatchery()).filter(|vm| !vm.template);
+        ours.filter(|vm| own_annotation(vm, self.about.hatchery()).is_some()).count()
     }
 }
 

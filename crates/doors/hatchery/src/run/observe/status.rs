@@ -7,8 +7,7 @@ use roost_cds::{HeartbeatHealth, Level, MonitoringStatus, Protocol, QueueHealth}
 use roost_fleet::Snapshot;
 use roost_supervise::Tasks;
 
-use super::super::context::Context;
-use super::super::scheduler::lock;
+use super::StateReader;
 use super::overview::queue;
 use super::view::{Check, Link, Pool};
 use super::workers::{inventory_doubt, started};
@@ -21,9 +20,9 @@ const DEAF: Duration = Duration::from_mins(1);
 /// A line of ours.
 type Line = (Level, &'static str, String);
 
-impl Context {
+impl StateReader {
     pub(crate) fn status(&self, tasks: &Tasks) -> MonitoringStatus {
-        let now = self.now();
+        let now = self.about.now();
         let snapshot = self.mirror.snapshot();
         let health = tasks.health();
         let tasks: Vec<TaskState<'_>> = health
@@ -35,20 +34,20 @@ impl Context {
             })
             .collect();
         let is_whole = inventory_doubt(&snapshot, now).is_none();
-        let workers =
-            is_whole.then(|| started(&snapshot, self.hatchery(), &self.scheduler()).len());
+        let workers = is_whole
+            .then(|| started(&snapshot, self.about.hatchery(), &self.scheduler.lock()).len());
         let more = self.own_lines(&snapshot, now);
-        let cds_version = lock(&self.cds_version).clone();
+        let cds_version = self.cds_link.version();
         status(&StatusFacts {
-            version: &self.version,
+            version: &self.about.version,
             cds_version: cds_version.as_deref(),
-            service: self.hatchery(),
-            hostname: &self.hostname,
-            uptime: elapsed(self.started, now),
+            service: self.about.hatchery(),
+            hostname: &self.about.hostname,
+            uptime: elapsed(self.about.started, now),
             now,
             tasks: &tasks,
             workers,
-            max_workers: self.config.counts.max_workers,
+            max_workers: self.about.config.counts.max_workers,
             vms: is_whole.then(|| snapshot.len()),
             more: &more,
         })
@@ -56,13 +55,16 @@ impl Context {
 
     fn own_lines(&self, snapshot: &Snapshot, now: Timestamp) -> Vec<Line> {
         let mut lines = vec![vcenter_line(&self.link(snapshot, now), now)];
-        let queues = self.queue_health();
+        let queues = self.cds_link.queue_health();
         lines.extend(queues.iter().map(|(protocol, health)| queue_line(*protocol, health, now)));
         lines.extend(
-            self.heart_health().iter().filter_map(|(protocol, heart)| heart_line(*protocol, heart)),
+            self.cds_link
+                .heart_health()
+                .iter()
+                .filter_map(|(protocol, heart)| heart_line(*protocol, heart)),
         );
         lines.push(self.jobs_line(now));
-        if let Some(other) = self.others.at_work(now) {
+        if let Some(other) = self.processes.others.at_work(now) {
             lines.push((Level::Warn, "Process", other.to_string()));
         }
         if let Some(held) = self.steering.spawning() {
@@ -76,14 +78,14 @@ impl Context {
                 (Level::Ok, "Deletion", format!("{} in the last minute", deletions.last_minute))
             }
         });
-        if !self.config.provisioning.pools.is_empty() {
+        if !self.about.config.provisioning.pools.is_empty() {
             lines.push(pools_line(&self.pool_views()));
         }
         lines
     }
 
     fn jobs_line(&self, now: Timestamp) -> Line {
-        let (queue, _) = queue(&self.scheduler(), &self.journal, now);
+        let (queue, _) = queue(&self.scheduler.lock(), &self.recorder.journal, now);
         let oldest = match queue.oldest_waiting_secs {
             Some(secs) => format!(" (the oldest for {secs} s)"),
             None => String::new(),
@@ -116,7 +118,7 @@ impl Context {
                 },
             })
             .collect();
-        let stopped = self.stopped.borrow().clone();
+        let stopped = self.lifecycle.stopped().borrow().clone();
         checks.push(Check {
             name: "service",
             ok: stopped.is_none(),
@@ -127,7 +129,7 @@ impl Context {
 
     /// Whether the views of both sides are good enough to act on.
     pub(super) fn readiness(&self) -> Vec<Check> {
-        let now = self.now();
+        let now = self.about.now();
         let snapshot = self.mirror.snapshot();
         let check = |name, doubt: Option<String>, fine: String| Check {
             name,
@@ -139,7 +141,8 @@ impl Context {
             Ok(lists) => (lists.len(), None),
             Err(why) => (0, Some(why)),
         };
-        let not_open = (!self.is_open()).then(|| "not everything was read yet".to_owned());
+        let not_open =
+            (!self.lifecycle.is_open()).then(|| "not everything was read yet".to_owned());
         vec![
             check("open", not_open, "decisions are made".to_owned()),
             check("inventory", inventory_doubt(&snapshot, now), vms),

@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use roost_cds::{JobId, WorkerStatus};
 use roost_fleet::{Decision, Phase, Query, Snapshot, Subject, VmId};
 
-use super::super::cleanup::fates;
-use super::super::context::Context;
 use super::super::holding::{is_leaving, own_annotation};
 use super::super::scheduler::SchedulerState;
+use super::StateReader;
 use super::view::{JobState, Stage, Vm, VmDetail, VmKind};
 use crate::annotation::{Annotation, OtherKeys};
 use crate::door::{HATCHERY, phase};
@@ -19,19 +18,19 @@ use crate::retire::{Keep, Verdict};
 
 /// What all VMs of one view are held against.
 pub(super) struct WorkerFacts<'a> {
-    cx: &'a Context,
+    reader: &'a StateReader,
     /// The last reading, believed or not.
     known: BTreeMap<&'a str, (WorkerStatus, Option<JobId>)>,
 }
 
-impl Context {
+impl StateReader {
     pub(super) fn vms(&self) -> Vec<Vm> {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
         let facts = WorkerFacts::new(self, &lists);
         let fates = self.fates(&snapshot);
-        let scheduler = self.scheduler();
-        let ours = snapshot.owned_by(HATCHERY, self.hatchery());
+        let scheduler = self.scheduler.lock();
+        let ours = snapshot.owned_by(HATCHERY, self.about.hatchery());
         let views = ours.filter_map(|vm| facts.view(vm, fates.get(&vm.id), &scheduler));
         let mut vms: Vec<Vm> = views.collect();
         drop(scheduler);
@@ -42,11 +41,12 @@ impl Context {
     /// One of our own by its name or id.
     pub(super) fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
         let snapshot = self.mirror.snapshot();
-        let row = find(&snapshot, self.hatchery(), name_or_id)?;
-        let annotation = own_annotation(row, self.hatchery())?;
+        let row = find(&snapshot, self.about.hatchery(), name_or_id)?;
+        let annotation = own_annotation(row, self.about.hatchery())?;
         let lists = self.workers.latest().unwrap_or_default();
         let fates = self.fates(&snapshot);
-        let vm = WorkerFacts::new(self, &lists).view(row, fates.get(&row.id), &self.scheduler())?;
+        let vm =
+            WorkerFacts::new(self, &lists).view(row, fates.get(&row.id), &self.scheduler.lock())?;
         let known = Annotation { others: OtherKeys::default(), ..(*annotation).clone() };
         let timeline = self.timelines.of(&vm.name).map(|line| line.steps).unwrap_or_default();
         let decisions = self.decisions_on(&vm.id);
@@ -62,12 +62,12 @@ impl Context {
 
     /// What becomes of each VM of ours. Locks the scheduler for itself.
     fn fates(&self, snapshot: &Snapshot) -> BTreeMap<VmId, Verdict> {
-        let all = fates(self, snapshot, self.now()).into_iter();
+        let all = self.judge.fates(snapshot, self.about.now()).into_iter();
         all.map(|fate| (fate.vm.id.clone(), fate.verdict)).collect()
     }
 
     fn decisions_on(&self, vm: &VmId) -> Vec<Arc<Decision>> {
-        let mut all = self.journal.find(&Query::default());
+        let mut all = self.recorder.journal.find(&Query::default());
         all.retain(|decision| {
             decision.vm.as_ref() == Some(vm) || decision.subject == Subject::vm(vm)
         });
@@ -101,8 +101,11 @@ impl<'a> WorkerFacts<'a> {
         JobState::at(stage.unwrap_or(Stage::Ordered))
     }
 
-    pub(super) fn new(cx: &'a Context, lists: &'a super::super::workers::WorkerLists) -> Self {
-        Self { cx, known: lists.by_name() }
+    pub(super) fn new(
+        reader: &'a StateReader,
+        lists: &'a super::super::workers::WorkerLists,
+    ) -> Self {
+        Self { reader, known: lists.by_name() }
     }
 
     pub(super) fn status(&self, worker: &str) -> Option<WorkerStatus> {
@@ -115,7 +118,7 @@ impl<'a> WorkerFacts<'a> {
         fate: Option<&Verdict>,
         scheduler: &SchedulerState,
     ) -> Option<Vm> {
-        let annotation = own_annotation(vm, self.cx.hatchery())?;
+        let annotation = own_annotation(vm, self.reader.about.hatchery())?;
         let kind = kind(vm, &annotation, scheduler);
         let worker_status = self.status(&vm.name);
         let (stage, stage_since) = self.stage(vm, kind, worker_status, scheduler);
@@ -152,7 +155,7 @@ impl<'a> WorkerFacts<'a> {
     ) -> (Option<Stage>, Option<Timestamp>) {
         // Whoever waits for the registration may not have looked yet.
         let is_over = |phase| phase == phase::REGISTERING && status.is_some();
-        let phase = self.cx.phase_of(&vm.name).filter(|(phase, _)| !is_over(*phase));
+        let phase = self.reader.phase_of(&vm.name).filter(|(phase, _)| !is_over(*phase));
         if let Some((phase, since)) = phase {
             return (Some(Stage::In(phase)), Some(since));
         }

@@ -9,8 +9,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::super::Hatchery;
-use super::super::context::Context;
 use super::super::steer::Held;
+use super::StateReader;
 use super::view::{
     CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
 };
@@ -19,19 +19,19 @@ use crate::door::HATCHERY;
 /// What can be seen of a hatchery from outside. A handle: it reads memory, asks no server, changes nothing, and keeps nothing running.
 #[derive(Debug, Clone)]
 pub struct Window {
-    cx: Arc<Context>,
+    reader: Arc<StateReader>,
     tasks: Arc<Tasks>,
 }
 
 impl Hatchery {
     /// For whoever shows the hatchery while it runs, and for a moment after.
     pub fn window(&self) -> Window {
-        Window { cx: Arc::clone(&self.running.cx), tasks: Arc::clone(&self.running.tasks) }
+        Window { reader: Arc::clone(&self.running.reader), tasks: Arc::clone(&self.running.tasks) }
     }
 
     /// The lines of `/mon/status`.
     pub fn status(&self) -> MonitoringStatus {
-        self.running.cx.status(&self.running.tasks)
+        self.running.reader.status(&self.running.tasks)
     }
 
     /// Everything at this moment.
@@ -41,12 +41,12 @@ impl Hatchery {
 
     /// A job and everything that was decided about it. `None` if nothing is known about it.
     pub fn explain(&self, job: &str) -> Option<JobDetail> {
-        self.running.cx.explain(job)
+        self.running.reader.explain(job)
     }
 
     /// Every decision.
     pub fn journal(&self) -> Journal {
-        self.running.cx.journal.clone()
+        self.running.reader.recorder.journal.clone()
     }
 
     /// Tells of what changes from here on.
@@ -57,120 +57,120 @@ impl Hatchery {
 
 impl Window {
     pub fn name(&self) -> &str {
-        self.cx.hatchery()
+        self.reader.about.hatchery()
     }
 
     pub fn version(&self) -> &str {
-        &self.cx.version
+        &self.reader.about.version
     }
 
     /// The lines of `/mon/status`.
     pub fn status(&self) -> MonitoringStatus {
-        self.cx.status(&self.tasks)
+        self.reader.status(&self.tasks)
     }
 
     /// The array of `/mon/workers`.
     pub fn workers(&self) -> Value {
-        self.cx.workers_json()
+        self.reader.workers_json()
     }
 
     /// Whether the loops make progress; if not, a restart is what helps.
     pub fn liveness(&self) -> Vec<Check> {
-        self.cx.liveness(&self.tasks)
+        self.reader.liveness(&self.tasks)
     }
 
     /// Whether the views of both sides are good enough to act on.
     pub fn readiness(&self) -> Vec<Check> {
-        self.cx.readiness()
+        self.reader.readiness()
     }
 
     pub fn view(&self) -> View {
-        let vms = self.cx.vms();
-        View { overview: self.cx.overview_of(&vms), jobs: self.cx.jobs(), vms }
+        let vms = self.reader.vms();
+        View { overview: self.reader.overview_of(&vms), jobs: self.reader.jobs(), vms }
     }
 
     pub fn overview(&self) -> Overview {
-        self.cx.overview()
+        self.reader.overview()
     }
 
     /// Jobs that will not be served as they are.
     pub fn refused_jobs(&self) -> Vec<Job> {
-        self.cx.refused_jobs()
+        self.reader.refused_jobs()
     }
 
     /// Jobs that wait, in the order of their turns.
     pub fn line(&self) -> Vec<JobId> {
-        self.cx.line()
+        self.reader.line()
     }
 
     /// Templates of which nothing came up lately, and how often in a row.
     pub fn failing_templates(&self) -> Vec<(String, u32)> {
-        self.cx.failing_templates()
+        self.reader.failing_templates()
     }
 
     /// Workers that have had more than the usual time to register.
     pub fn not_joining(&self) -> Vec<Vm> {
-        self.cx.not_joining()
+        self.reader.not_joining()
     }
 
     /// Another process that is at work under our name, in words.
     pub fn other_process(&self) -> Option<String> {
-        self.cx.others.at_work(self.cx.now()).map(|other| other.to_string())
+        self.reader.processes.others.at_work(self.reader.about.now()).map(|other| other.to_string())
     }
 
     /// Queues that are not heard: which, since when, and why.
     pub fn deaf_queues(&self) -> Vec<(&'static str, Option<Timestamp>, Option<String>)> {
-        self.cx.deaf_queues()
+        self.reader.deaf_queues()
     }
 
     /// The same without looking at each VM: no lanes.
     pub fn brief_overview(&self) -> Overview {
-        self.cx.overview_of(&[])
+        self.reader.overview_of(&[])
     }
 
     /// Those that wait first, the oldest of them first; then those that start, run, and have ended.
     pub fn jobs(&self) -> Vec<Job> {
-        self.cx.jobs()
+        self.reader.jobs()
     }
 
     pub fn explain(&self, job: &str) -> Option<JobDetail> {
-        self.cx.explain(job)
+        self.reader.explain(job)
     }
 
     /// Our own, by name.
     pub fn vms(&self) -> Vec<Vm> {
-        self.cx.vms()
+        self.reader.vms()
     }
 
     pub fn vm(&self, name_or_id: &str) -> Option<VmDetail> {
-        self.cx.vm(name_or_id)
+        self.reader.vm(name_or_id)
     }
 
     /// What a VM is called, or was when something was last decided about it.
     pub fn vm_name(&self, vm: &VmId) -> Option<Arc<str>> {
-        let row = self.cx.mirror.vm(vm).map(|row| Arc::clone(&row.name));
-        row.or_else(|| self.cx.names_seen.get(vm))
+        let row = self.reader.mirror.vm(vm).map(|row| Arc::clone(&row.name));
+        row.or_else(|| self.reader.recorder.names_seen.get(vm))
     }
 
     /// The VM of this name, or the last of ours that had it.
     pub fn vm_named(&self, name: &str) -> Option<VmId> {
-        let row = self.cx.vm(name).map(|detail| detail.vm.id);
-        row.or_else(|| self.cx.names_seen.find(name))
+        let row = self.reader.vm(name).map(|detail| detail.vm.id);
+        row.or_else(|| self.reader.recorder.names_seen.find(name))
     }
 
     pub fn pools(&self) -> Vec<Pool> {
-        self.cx.pool_views()
+        self.reader.pool_views()
     }
 
     /// The first `most` addresses of the configured ranges. Empty if addresses come from a DHCP server.
     pub fn addresses(&self, most: u64) -> Vec<AddressCell> {
-        let now = self.cx.now();
-        self.cx.scheduler().ledger.lock().address_cells(HATCHERY, most, now)
+        let now = self.reader.about.now();
+        self.reader.scheduler.lock().ledger.lock().address_cells(HATCHERY, most, now)
     }
 
     /// How the deletion guard stands.
     pub fn guard(&self) -> GuardState {
-        let mut guard = self.cx.deletions.guard(self.cx.now());
+        let mut guard = self.reader.deletions.guard(self.reader.about.now());
         for seen in &mut guard.candidates {
             seen.name = self.vm_name(&seen.vm);
         }
@@ -179,39 +179,39 @@ impl Window {
 
     /// What was asked of the vCenter lately.
     pub fn calls_past(&self) -> CallsPast {
-        self.cx.calls.past(self.cx.now())
+        self.reader.calls.past(self.reader.about.now())
     }
 
     /// What a machine of this name went through, also if it is gone.
     pub fn timeline(&self, machine: &str) -> Vec<Step> {
-        self.cx.timelines.of(machine).map(|line| line.steps).unwrap_or_default()
+        self.reader.timelines.of(machine).map(|line| line.steps).unwrap_or_default()
     }
 
     /// Why no worker may be begun, if a person has said so.
     pub fn spawning_held(&self) -> Option<Held> {
-        self.cx.steering.spawning()
+        self.reader.steering.spawning()
     }
 
     /// Why nothing may be deleted, if a person has said so.
     pub fn deleting_held(&self) -> Option<Held> {
-        self.cx.steering.deleting()
+        self.reader.steering.deleting()
     }
 
     /// The configuration, without secrets.
     pub fn config(&self) -> Value {
-        self.cx.config.public_config()
+        self.reader.about.config.public_config()
     }
 
     pub fn journal(&self) -> Journal {
-        self.cx.journal.clone()
+        self.reader.recorder.journal.clone()
     }
 
     /// Tells of what changes from here on.
     pub fn changes(&self) -> Changes {
         Changes {
-            inventory: self.cx.mirror.changes(),
-            open: self.cx.open.subscribe(),
-            decisions: self.cx.journal.subscribe(),
+            inventory: self.reader.mirror.changes(),
+            open: self.reader.lifecycle.follow_open(),
+            decisions: self.reader.recorder.journal.subscribe(),
         }
     }
 }

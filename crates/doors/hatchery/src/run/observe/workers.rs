@@ -9,10 +9,10 @@ use roost_fleet::Snapshot;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::super::context::Context;
 use super::super::holding::{is_leaving, own_annotation};
 use super::super::scheduler::SchedulerState;
-use super::super::workers::WorkerLists;
+use super::super::workers::{WorkerLists, Workers};
+use super::StateReader;
 use crate::door::HATCHERY;
 use crate::names::VmName;
 use crate::pool::{Listed, NotWhole, Pool, StartedVm};
@@ -49,18 +49,18 @@ pub(super) fn inventory_doubt(snapshot: &Snapshot, now: Timestamp) -> Option<Str
     })
 }
 
-impl Context {
+impl Workers {
     /// Both sides joined, if both can be counted on.
-    pub(in crate::run) fn join_workers(
+    pub(in crate::run) fn join(
         &self,
         snapshot: &Snapshot,
         now: Timestamp,
     ) -> Result<Pool, NotWhole> {
         let vms = match inventory_doubt(snapshot, now) {
             Some(why) => Listed::Partial(why),
-            None => Listed::Whole(started(snapshot, self.hatchery(), &self.scheduler())),
+            None => Listed::Whole(started(snapshot, self.hatchery(), &self.scheduler.lock())),
         };
-        match self.workers.believed() {
+        match self.believed() {
             Ok(lists) => Pool::join(&lists.views(vms)),
             Err(why) => {
                 let lists = WorkerLists::default();
@@ -75,14 +75,16 @@ impl Context {
             }
         }
     }
+}
 
+impl StateReader {
     /// The array of `/mon/workers`: workers as CDS has listed them, and behind them those of whose VMs it does not know yet.
     pub(super) fn workers_json(&self) -> Value {
         let snapshot = self.mirror.snapshot();
         let lists = self.workers.latest().unwrap_or_default();
         let known = lists.by_name();
-        let scheduler = self.scheduler();
-        let pending = started(&snapshot, self.hatchery(), &scheduler)
+        let scheduler = self.scheduler.lock();
+        let pending = started(&snapshot, self.about.hatchery(), &scheduler)
             .into_iter()
             .filter(|vm| !vm.is_leaving && !known.contains_key(vm.name))
             .map(|vm| {

@@ -16,17 +16,17 @@ use super::template::{build, install};
 use crate::clone_spec::{Birth, Purpose};
 use crate::model::WorkerModel;
 use crate::run::bring_up::{BringUp, LaunchSpec};
-use crate::run::context::Context;
 use crate::run::machine::launch_program;
+use crate::run::register::Registrar;
 
 /// What the VM of a registration that came to nothing says of itself.
 const FAILED: &str = "its registration failed";
 
-pub(super) async fn carry_out(cx: &Context, mut registration: NewRegistration) {
+pub(super) async fn carry_out(registrar: &Registrar, mut registration: NewRegistration) {
     let began = Instant::now();
     let path = registration.model.path();
     let mut work = None;
-    let done = register(cx, &mut registration, &mut work).await;
+    let done = register(registrar, &mut registration, &mut work).await;
     let NewRegistration { worker, reservation, .. } = registration;
     let error = match done {
         Ok(()) => {
@@ -36,7 +36,7 @@ pub(super) async fn carry_out(cx: &Context, mut registration: NewRegistration) {
             if let Some(work) = &work {
                 draft = draft.vm(work.vm());
             }
-            cx.decide(draft.next_look(NextLook::OnChange), "registration");
+            registrar.recorder.decide(draft.next_look(NextLook::OnChange), "registration");
             return;
         }
         Err(error) => error,
@@ -50,23 +50,24 @@ pub(super) async fn carry_out(cx: &Context, mut registration: NewRegistration) {
     if error.is_booked() {
         let words = "the model is booked: another hatchery registers it, or an attempt of ours had no answer";
         let draft = Draft::new(subject(&path), Decided::Skipped, words);
-        cx.decide(draft.next_look(NextLook::OnChange), "booked");
+        registrar.recorder.decide(draft.next_look(NextLook::OnChange), "booked");
         return;
     }
     if let Some(work) = &work {
-        give_up(cx, work).await;
+        give_up(registrar, work).await;
     }
     let words = format!("after {} s: {}", began.elapsed().as_secs(), Chain(&error));
     if error.is_the_models()
-        && let Some(client) = cx.cds.v1()
+        && let Some(client) = registrar.cds.v1()
     {
-        let told = SpawnError::new(format!("hatchery {:?}: {words}", cx.hatchery()), None);
+        let told =
+            SpawnError::new(format!("hatchery {:?}: {words}", registrar.about.hatchery()), None);
         if let Err(untold) = client.report_spawn_error(&path, &told).await {
             tracing::warn!(model = %path, "reporting a registration failed: {}", Chain(&untold));
         }
     }
     let draft = Draft::new(subject(&path), Decided::Failed, words).next_look(NextLook::OnChange);
-    cx.decide(draft, error.label());
+    registrar.recorder.decide(draft, error.label());
 }
 
 /// Whether surely no VM has come of it, so that nothing needs to stay reserved.
@@ -85,23 +86,23 @@ fn made_nothing(error: &RegisterError) -> bool {
 }
 
 /// The mark has a budget of its own, whatever the registration has used up.
-async fn give_up(cx: &Context, work: &Hold) {
-    if let Err(error) = cx.mark(work.vm(), FAILED).await {
+async fn give_up(registrar: &Registrar, work: &Hold) {
+    if let Err(error) = registrar.vms.mark(work.vm(), FAILED).await {
         tracing::warn!(vm = %work.vm(), "marking a failed registration: {}", Chain(&error));
     }
-    cx.signals.cleanup.notify_one();
+    registrar.signals.cleanup.notify_one();
 }
 
 /// `work` is the VM that is being made, for whoever must give it up.
 async fn register(
-    cx: &Context,
+    registrar: &Registrar,
     registration: &mut NewRegistration,
     work: &mut Option<Hold>,
 ) -> Result<(), RegisterError> {
     // What is wrong without any VM is seen before the model is booked.
-    let launch_spec = prepare_launch(cx, registration).await?;
+    let launch_spec = prepare_launch(registrar, registration).await?;
     let NewRegistration { model, begin, worker, reservation } = registration;
-    if let Some(client) = cx.cds.v1() {
+    if let Some(client) = registrar.cds.v1() {
         let booked = client.book_model(&model.path()).await;
         booked.map_err(|source| RegisterError::Book { source })?;
     }
@@ -109,7 +110,8 @@ async fn register(
         Begin::Show { .. } => None,
         Begin::Install { built } => Some(built.id.clone()),
         Begin::Build { image } => {
-            let built = build(cx, model, image, &launch_spec.credentials, reservation, work).await;
+            let built =
+                build(registrar, model, image, &launch_spec.credentials, reservation, work).await;
             let built = built.map_err(|source| RegisterError::Build { source })?;
             // It is complete by now. If it cannot be put in its place, the next look does.
             *work = None;
@@ -118,34 +120,35 @@ async fn register(
     };
     let template = match (built, &*begin) {
         (Some(built), _) => {
-            let placed = install(cx, model, &built).await;
+            let placed = install(registrar, model, &built).await;
             placed.map_err(|source| RegisterError::Install { source })?
         }
         (None, begin) => Arc::clone(begin.source()),
     };
     let address = reservation.address().cloned();
     let birth = Birth {
-        hatchery: cx.hatchery(),
+        hatchery: registrar.about.hatchery(),
         name: worker,
         source: &template.name,
         purpose: Purpose::Registration { model },
         flavor: None,
         address: address.as_ref(),
-        process: Some(cx.others.own()),
-        now: cx.now(),
+        process: Some(registrar.processes.own()),
+        now: registrar.about.now(),
     };
-    show(cx, &birth, &template, &launch_spec, reservation, work)
+    show(registrar, &birth, &template, &launch_spec, reservation, work)
         .await
         .map_err(|source| RegisterError::Show { source })
 }
 
 async fn prepare_launch(
-    cx: &Context,
+    registrar: &Registrar,
     registration: &NewRegistration,
 ) -> Result<LaunchSpec, RegisterError> {
     let NewRegistration { model, worker, .. } = registration;
     let of_model = WorkerModel::v1((**model).clone());
-    let credentials = cx
+    let credentials = registrar
+        .vms
         .guest_login(&model.name, &of_model)
         .await
         .map_err(|source| RegisterError::Login { source })?;
@@ -154,36 +157,42 @@ async fn prepare_launch(
         model: ClaimedModel { id: model.id, name: model.name.clone() },
         job_id: 0,
         register_only: true,
-        hatchery_name: cx.hatchery().to_owned(),
+        hatchery_name: registrar.about.hatchery().to_owned(),
     };
     let token = claims
-        .token(cx.uuid(), cx.now(), &cx.config.identity.key)
+        .token(
+            registrar.scheduler.uuid(),
+            registrar.about.now(),
+            &registrar.about.config.identity.key,
+        )
         .map_err(|source| RegisterError::Token { source })?;
-    let mut config = cx
+    let mut config = registrar
+        .setup
         .worker_config(worker, &of_model.display_name(), token)
         .map_err(|source| RegisterError::Config { source })?;
-    config.region = cx.config.region.name.clone().unwrap_or_default();
+    config.region = registrar.about.config.region.name.clone().unwrap_or_default();
     let script = Commands::from(&model.model_virtual_machine)
         .script(StartedFor::Registration, &config)
         .map_err(|source| RegisterError::Script { source })?;
     let launch = launch_program(&script, config.environment());
     launch.check().map_err(|source| RegisterError::Program { source })?;
-    let pre_start = cx.config.guests.pre_start_script(&model.name).map(str::to_owned);
+    let pre_start = registrar.about.config.guests.pre_start_script(&model.name).map(str::to_owned);
     Ok(LaunchSpec { credentials, launch, pre_start })
 }
 
 /// Starts the worker that registers, in a VM of its own.
 async fn show(
-    cx: &Context,
+    registrar: &Registrar,
     birth: &Birth<'_>,
     template: &Vm,
     launch_spec: &LaunchSpec,
     reservation: &mut Reservation,
     work: &mut Option<Hold>,
 ) -> Result<(), MachineError> {
-    let work = work.insert(Box::pin(cx.clone_at_work(birth, template, reservation)).await?);
+    let work =
+        work.insert(Box::pin(registrar.vms.clone_at_work(birth, template, reservation)).await?);
     let expected = birth.address.map(|grant| IpAddr::V4(grant.address));
-    let up = BringUp { cx, work, machine: birth.name, expected };
+    let up = BringUp { vms: &registrar.vms, work, machine: birth.name, expected };
     up.wait_ready().await?;
     up.prepare(launch_spec).await?;
     up.launch(launch_spec).await.map(drop)

@@ -18,7 +18,7 @@ use crate::model::{TemplateSeen, to_register};
 use crate::names::{self, NamePrefix};
 use crate::plan::address_need;
 use crate::refusal::Refusal;
-use crate::run::context::Context;
+use crate::run::register::Registrar;
 use crate::run::scheduler::SchedulerState;
 
 /// On an older inventory nothing is built: a template that is not seen would be built again.
@@ -46,27 +46,28 @@ pub(super) fn subject(path: &ModelPath) -> Subject {
     HATCHERY.about_pool(format!("model {path}"))
 }
 
-pub(super) fn look(cx: &Context) -> Work {
-    let now = cx.now();
-    if cx.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
+pub(super) fn look(registrar: &Registrar) -> Work {
+    let now = registrar.about.now();
+    if registrar.mirror.freshness().check(now, BELIEVED_FOR).is_err() {
         return Work::default();
     }
-    let Some(models) = cx.models.v1() else { return Work::default() };
+    let Some(models) = registrar.models.v1() else { return Work::default() };
     if models.is_empty() {
         tracing::debug!("CDS has no enabled V1 worker model");
     }
     let (mut work, mut told) = (Work::default(), Vec::new());
-    let mut scheduler = cx.scheduler();
-    let snapshot = cx.mirror.snapshot();
-    let at_it = at_it(cx, &snapshot, &models);
+    let mut scheduler = registrar.scheduler.lock();
+    let snapshot = registrar.mirror.snapshot();
+    let at_it = at_it(registrar, &snapshot, &models);
     let at_it: Vec<_> = at_it.iter().map(|(vm, annotation)| (*vm, &**annotation)).collect();
     let templates: BTreeMap<&str, TemplateSeen<'_>> = models
         .iter()
         .filter_map(|model| Some((&*model.name, template_seen(&snapshot, &model.name)?)))
         .collect();
     let find = |name: &str| templates.get(name).cloned();
-    for (model, verdict) in to_register(&models, cx.hatchery(), find, &at_it) {
-        let begin = verdict.and_then(|()| choose(model, cx.hatchery(), &snapshot, now));
+    for (model, verdict) in to_register(&models, registrar.about.hatchery(), find, &at_it) {
+        let begin =
+            verdict.and_then(|()| choose(model, registrar.about.hatchery(), &snapshot, now));
         let begin = match begin {
             Ok(begin) => begin,
             Err(refusal) => {
@@ -74,7 +75,7 @@ pub(super) fn look(cx: &Context) -> Work {
                 continue;
             }
         };
-        match reserve(cx, &mut scheduler, &snapshot, model, &begin, now) {
+        match reserve(registrar, &mut scheduler, &snapshot, model, &begin, now) {
             Ok(None) => {}
             Ok(Some((worker, reservation))) => {
                 let model = Box::new(model.clone());
@@ -85,27 +86,27 @@ pub(super) fn look(cx: &Context) -> Work {
     }
     let wanted: Vec<VmId> =
         work.begin.iter().map(|registration| registration.begin.source().id.clone()).collect();
-    work.abandon = abandoned(&snapshot, cx.hatchery(), cx.started, now)
+    work.abandon = abandoned(&snapshot, registrar.about.hatchery(), registrar.about.started, now)
         .filter(|(vm, _)| !scheduler.is_busy(&vm.id) && !wanted.contains(&vm.id))
         .map(|(vm, reason)| (vm.id.clone(), reason))
         .collect();
     drop(scheduler);
     for (draft, label) in told {
-        cx.decide(draft, label);
+        registrar.recorder.decide(draft, label);
     }
     work
 }
 
 /// VMs that register a model at present: ours, and those of others that build a template of the same name.
 fn at_it<'a>(
-    cx: &Context,
+    registrar: &Registrar,
     snapshot: &'a Snapshot,
     models: &[v1::Model],
 ) -> Vec<(&'a str, Arc<Annotation>)> {
     let built: BTreeSet<String> = models.iter().map(|model| names::building(&model.name)).collect();
     let vms = snapshot.vms().filter_map(|vm| {
         let annotation = Annotation::of(vm)?;
-        let is_at_it = if annotation.is_of(cx.hatchery()) {
+        let is_at_it = if annotation.is_of(registrar.about.hatchery()) {
             // A complete template that is not in its place yet holds up nobody.
             !vm.template
         } else {
@@ -118,7 +119,7 @@ fn at_it<'a>(
 
 /// `None` if this process is at it already.
 fn reserve(
-    cx: &Context,
+    registrar: &Registrar,
     scheduler: &mut SchedulerState,
     snapshot: &Snapshot,
     model: &v1::Model,
@@ -130,7 +131,8 @@ fn reserve(
     if scheduler.ledger.lock().has_machine(&request, now) {
         return Ok(None);
     }
-    let worker: Arc<str> = match cx.name(NamePrefix::Register, scheduler, snapshot) {
+    let worker: Arc<str> = match registrar.scheduler.name(NamePrefix::Register, scheduler, snapshot)
+    {
         Ok(name) => name.into(),
         Err(error) => {
             tracing::error!("{error}");
@@ -152,8 +154,8 @@ fn reserve(
         }
         .count(WORKERS, 1)
         .count(REGISTERING, 1),
-        pool: Some(cx.pool.clone()),
-        machine: Machine::Fresh { address: address_need(&cx.config) },
+        pool: Some(registrar.pool.clone()),
+        machine: Machine::Fresh { address: address_need(&registrar.about.config) },
     };
     scheduler.ledger.lock().reserve(ask, now).map(|reservation| Some((worker, reservation)))
 }

@@ -16,54 +16,85 @@ mod template;
 
 use std::sync::Arc;
 
-use roost_fleet::VmId;
+use roost_fleet::{Mirror, PoolId, VmId};
 use roost_supervise::{Chain, Tasks};
 use tokio::time::sleep;
 
-use super::context::Context;
-
 use self::look::{Work, look};
+use super::about::About;
+use super::lifecycle::Lifecycle;
+use super::machine::WorkerVms;
+use super::models::Models;
+use super::others::OtherProcesses;
+use super::recorder::Recorder;
+use super::scheduler::Scheduler;
+use super::signals::Signals;
+use super::steer::Steering;
+use super::worker_setup::WorkerSetup;
+use crate::config::Config;
+
+/// Shows CDS what V1 models can do.
+#[derive(Debug)]
+pub(in crate::run) struct Registrar {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) cds: roost_cds::Client,
+    pub(in crate::run) lifecycle: Arc<Lifecycle>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) models: Arc<Models>,
+    pub(in crate::run) pool: PoolId,
+    pub(in crate::run) processes: Arc<OtherProcesses>,
+    pub(in crate::run) recorder: Arc<Recorder>,
+    pub(in crate::run) scheduler: Arc<Scheduler>,
+    pub(in crate::run) setup: Arc<WorkerSetup>,
+    pub(in crate::run) signals: Arc<Signals>,
+    pub(in crate::run) steering: Arc<Steering>,
+    pub(in crate::run) vms: Arc<WorkerVms>,
+}
 
 /// Whether this hatchery registers models at all.
-pub(super) fn is_wanted(cx: &Context) -> bool {
-    let counts = &cx.config.counts;
-    cx.cds.v1().is_some()
-        && cx.config.models_v1
+pub(super) fn is_wanted(config: &Config, cds: &roost_cds::Client) -> bool {
+    let counts = &config.counts;
+    cds.v1().is_some()
+        && config.models_v1
         && counts.register_interval.is_some()
         && counts.max_registering.is_some()
 }
 
 /// Looks at every interval, and when a model has changed.
-pub(super) async fn keep_registered(cx: Arc<Context>, tasks: Arc<Tasks>) {
-    let Some(interval) = cx.config.counts.register_interval else { return };
-    cx.opened().await;
+pub(super) async fn keep_registered(registrar: Arc<Registrar>, tasks: Arc<Tasks>) {
+    let Some(interval) = registrar.about.config.counts.register_interval else { return };
+    registrar.lifecycle.opened().await;
     loop {
-        tasks.beat("registration", cx.patience() + interval);
-        let is_held = cx.steering.spawning().is_some() || cx.look_for_others().is_some();
-        let Work { begin, abandon } = if is_held { Work::default() } else { look(&cx) };
+        tasks.beat("registration", registrar.about.patience() + interval);
+        let is_held =
+            registrar.steering.spawning().is_some() || registrar.processes.look().is_some();
+        let Work { begin, abandon } = if is_held { Work::default() } else { look(&registrar) };
         for (vm, reason) in abandon {
-            let cx = Arc::clone(&cx);
-            tasks.errand("registration", async move { abandon_build(&cx, &vm, reason).await });
+            let registrar = Arc::clone(&registrar);
+            tasks.errand(
+                "registration",
+                async move { abandon_build(&registrar, &vm, reason).await },
+            );
         }
         for registration in begin {
-            let cx = Arc::clone(&cx);
+            let registrar = Arc::clone(&registrar);
             tasks.errand("registration", async move {
-                Box::pin(carry::carry_out(&cx, registration)).await;
+                Box::pin(carry::carry_out(&registrar, registration)).await;
             });
         }
         tokio::select! {
             biased;
-            () = cx.signals.register.notified() => {}
+            () = registrar.signals.register.notified() => {}
             () = sleep(interval) => {}
         }
     }
 }
 
 /// Gives up what nobody will finish.
-async fn abandon_build(cx: &Context, vm: &VmId, reason: &'static str) {
-    let Some(_at_work) = cx.at_work(vm) else { return };
-    match cx.mark(vm, reason).await {
-        Ok(()) => cx.signals.cleanup.notify_one(),
+async fn abandon_build(registrar: &Registrar, vm: &VmId, reason: &'static str) {
+    let Some(_at_work) = registrar.vms.at_work(vm) else { return };
+    match registrar.vms.mark(vm, reason).await {
+        Ok(()) => registrar.signals.cleanup.notify_one(),
         Err(error) => tracing::warn!(%vm, "giving up a template's build failed: {}", Chain(&error)),
     }
 }

@@ -24,29 +24,29 @@ use crate::model::WorkerModel;
 use crate::names::VmName;
 use crate::plan::Choice;
 use crate::refusal::Refusal;
-use crate::run::context::Context;
-use crate::run::demand;
 use crate::run::holding::own_annotation;
+use crate::run::spawn::Spawner;
 use crate::time::elapsed;
 
 /// How long CDS is asked about the job of a VM. Then the clean-up has it.
 const ASKING: Duration = Duration::from_mins(5);
 
 /// Goes to work on every VM whose worker CDS does not know yet, before anybody decides anything about it, and takes each up beside the others.
-pub(in crate::run) fn adopt(cx: &Arc<Context>, tasks: &Arc<Tasks>) {
-    let snapshot = cx.mirror.snapshot();
+pub(in crate::run) fn adopt(spawner: &Arc<Spawner>, tasks: &Arc<Tasks>) {
+    let snapshot = spawner.mirror.snapshot();
     let mut count = 0_usize;
-    for vm in snapshot.owned_by(HATCHERY, cx.hatchery()) {
-        if let Some(job) = at_work(cx, vm) {
-            watch_end(cx, tasks, &vm.id, &vm.name, &job);
+    for vm in snapshot.owned_by(HATCHERY, spawner.about.hatchery()) {
+        if let Some(job) = at_work(spawner, vm) {
+            watch_end(spawner, tasks, &vm.id, &vm.name, &job);
         }
-        let Some((annotation, job)) = unfinished(cx, vm) else { continue };
-        let Some(work) = cx.at_work(&vm.id) else { continue };
+        let Some((annotation, job)) = unfinished(spawner, vm) else { continue };
+        let Some(work) = spawner.vms.at_work(&vm.id) else { continue };
         count += 1;
         let vm = Arc::clone(vm);
-        let (cx, on) = (Arc::clone(cx), Arc::clone(tasks));
+        let (spawner, on) = (Arc::clone(spawner), Arc::clone(tasks));
         tasks.errand("adoption", async move {
-            let adoption = Adoption { cx: &cx, tasks: &on, vm: &vm, annotation: &annotation, job };
+            let adoption =
+                Adoption { spawner: &spawner, tasks: &on, vm: &vm, annotation: &annotation, job };
             Box::pin(adoption.take_up(work)).await;
         });
     }
@@ -56,8 +56,8 @@ pub(in crate::run) fn adopt(cx: &Arc<Context>, tasks: &Arc<Tasks>) {
 }
 
 /// A worker's VM on its way, by what it says about itself; `None` for all others. One that had its time is the clean-up's.
-fn unfinished(cx: &Context, vm: &Vm) -> Option<(Arc<Annotation>, JobId)> {
-    let annotation = own_annotation(vm, cx.hatchery())?;
+fn unfinished(spawner: &Spawner, vm: &Vm) -> Option<(Arc<Annotation>, JobId)> {
+    let annotation = own_annotation(vm, spawner.about.hatchery())?;
     let is_worker = VmName::of(&vm.name) == VmName::Worker
         && !(vm.template
             || annotation.model
@@ -65,20 +65,21 @@ fn unfinished(cx: &Context, vm: &Vm) -> Option<(Arc<Annotation>, JobId)> {
             || annotation.register_only);
     let job = annotation.job().filter(|_| is_worker)?;
     let began = annotation.worker_start_time.get()?;
-    let is_in_time = elapsed(began, cx.now()) < cx.config.lifetimes.registration;
-    let is_registered = cx.scheduler().facts().registered.contains(&vm.name);
+    let is_in_time =
+        elapsed(began, spawner.about.now()) < spawner.about.config.lifetimes.registration;
+    let is_registered = spawner.scheduler.lock().facts().registered.contains(&vm.name);
     (is_in_time && !is_registered).then_some((annotation, job))
 }
 
 /// The job of a worker's VM that CDS knows the worker of.
-fn at_work(cx: &Context, vm: &Vm) -> Option<JobId> {
-    let annotation = own_annotation(vm, cx.hatchery())?;
-    let is_registered = cx.scheduler().facts().registered.contains(&vm.name);
+fn at_work(spawner: &Spawner, vm: &Vm) -> Option<JobId> {
+    let annotation = own_annotation(vm, spawner.about.hatchery())?;
+    let is_registered = spawner.scheduler.lock().facts().registered.contains(&vm.name);
     annotation.job().filter(|_| is_registered && annotation.doomed.is_none())
 }
 
 struct Adoption<'a> {
-    cx: &'a Arc<Context>,
+    spawner: &'a Arc<Spawner>,
     tasks: &'a Tasks,
     vm: &'a Vm,
     annotation: &'a Annotation,
@@ -106,7 +107,7 @@ impl Adoption<'_> {
             Ok(Fate::GoesOn(new)) => self.go_on(*new, work).await,
             Ok(Fate::Works) => {
                 self.decide("its worker is at the job", "works");
-                watch_end(self.cx, self.tasks, work.vm(), &self.vm.name, &self.job);
+                watch_end(self.spawner, self.tasks, work.vm(), &self.vm.name, &self.job);
             }
             Ok(Fate::Unclear) => {
                 self.decide(
@@ -116,7 +117,7 @@ impl Adoption<'_> {
             }
             Ok(Fate::Useless(why)) => {
                 self.decide(format!("marked for deletion: {why}"), "useless");
-                let marked = self.cx.mark_claimed(work.vm(), &why).await;
+                let marked = self.spawner.vms.mark_claimed(work.vm(), &why).await;
                 if let Err(error) = marked {
                     tracing::warn!(vm = %self.vm.id, "a VM is not marked: {}", Chain(&error));
                 }
@@ -126,13 +127,15 @@ impl Adoption<'_> {
                 self.decide(why, "unanswered");
             }
         }
-        self.cx.signals.cleanup.notify_one();
+        self.spawner.signals.cleanup.notify_one();
     }
 
     fn decide(&self, what: impl Into<String>, label: &'static str) {
         let subject = HATCHERY.about_request(self.job.to_string());
         let reason = format!("{} {}: {}", self.vm.name, self.vm.id, what.into());
-        self.cx.decide(Draft::new(subject, Decided::Adopted, reason).vm(&self.vm.id), label);
+        self.spawner
+            .recorder
+            .decide(Draft::new(subject, Decided::Adopted, reason).vm(&self.vm.id), label);
     }
 
     async fn ask(&self) -> Result<Fate, CallError> {
@@ -148,11 +151,11 @@ impl Adoption<'_> {
 
     /// Whether the job is still ours to start a worker for.
     async fn fate(&self) -> Result<Fate, CallError> {
-        let (standing, found) = standing(self.cx, &self.job).await?;
+        let (standing, found) = standing(self.spawner, &self.job).await?;
         match (standing, &self.job) {
             (Standing::Held, _) => {}
             // A booking ends after two minutes, however long the VM takes.
-            (Standing::Free, JobId::V1(_)) => match take(self.cx, &self.job).await {
+            (Standing::Free, JobId::V1(_)) => match take(self.spawner, &self.job).await {
                 Taking::Ours => {}
                 Taking::NotOurs(why) => return Ok(Fate::Useless(why)),
                 Taking::Unsure(error) => return Err(error),
@@ -193,21 +196,21 @@ impl Adoption<'_> {
         Ok(Fate::GoesOn(Box::new(NewWorker {
             job: Arc::new(job),
             model,
-            flavor: self.cx.config.flavors.get(&self.annotation.flavor).cloned(),
+            flavor: self.spawner.about.config.flavors.get(&self.annotation.flavor).cloned(),
             worker: Arc::clone(&self.vm.name),
             attempt: 1,
-            begun: self.cx.now(),
+            begun: self.spawner.about.now(),
             telling: Arc::default(),
         })))
     }
 
     /// The model as CDS has it now; which one of the V1 models it was stands in the annotation.
     async fn model(&self, job: &Job) -> Result<Result<Arc<WorkerModel>, Refusal>, CallError> {
-        match demand::choose(self.cx, job).await? {
+        match self.spawner.models.choose(job).await? {
             Choice::Fixed(model) => Ok(Ok(model)),
             Choice::Refused(refusal) => Ok(Err(refusal)),
             Choice::AnyV1 => {
-                let Some(client) = self.cx.cds.v1() else {
+                let Some(client) = self.spawner.cds.v1() else {
                     return Ok(Err(Refusal::ModelsV1Disabled));
                 };
                 let path = ModelPath::parse(&self.annotation.worker_model_path);
@@ -223,43 +226,44 @@ impl Adoption<'_> {
     }
 
     async fn go_on(&self, new: NewWorker, work: Hold) {
-        let Self { cx, tasks, vm, .. } = self;
-        let is_off = cx.mirror.vm(&vm.id).is_some_and(|vm| vm.power == Power::Off);
+        let Self { spawner, tasks, vm, .. } = self;
+        let is_off = spawner.mirror.vm(&vm.id).is_some_and(|vm| vm.power == Power::Off);
         // Its worker may have been launched in it, and is not launched twice in one VM.
         if is_off && self.has_run().await {
             return self.fail(&new, work, "its VM has run and is off", "powered-off").await;
         }
-        let launch_spec = match prepare_launch(cx, &new).await {
+        let launch_spec = match prepare_launch(spawner, &new).await {
             Ok(launch_spec) => launch_spec,
             Err(error) => {
                 let (why, reason) = (Chain(&error).to_string(), error.reason());
                 return self.fail(&new, work, &why, reason).await;
             }
         };
-        cx.metrics.counters.count(Counted::SpawningWorkers);
+        spawner.metrics.counters.count(Counted::SpawningWorkers);
         self.decide(if is_off { "goes on from its power-on" } else { "goes on" }, "goes-on");
         let launched = async {
             let earlier = if is_off {
-                cx.machines.power_on(&work).await?;
+                spawner.vms.machines.power_on(&work).await?;
                 Earlier::Nothing
             } else {
                 Earlier::Perhaps
             };
-            start_worker(cx, &new, &launch_spec, &work, self.annotation.address(), earlier).await
+            start_worker(spawner, &new, &launch_spec, &work, self.annotation.address(), earlier)
+                .await
         };
         match launched.await {
             Ok(launch) => {
-                cx.metrics.counters.count(Counted::SpawnedWorkers);
+                spawner.metrics.counters.count(Counted::SpawnedWorkers);
                 let reason = format!("worker {} runs in {}, adopted", new.worker, vm.id);
                 let draft = Draft::new(new.subject(), Decided::Spawned, reason).vm(&vm.id);
-                cx.decide(draft, "adopted");
+                spawner.recorder.decide(draft, "adopted");
                 watch(
-                    cx,
+                    spawner,
                     tasks,
                     Watched { new, work, credentials: launch_spec.credentials, launch },
                 );
             }
-            Err(error) => give_up(cx, tasks, &new, Some(work), &error).await,
+            Err(error) => give_up(spawner, tasks, &new, Some(work), &error).await,
         }
     }
 
@@ -267,7 +271,7 @@ impl Adoption<'_> {
     async fn has_run(&self) -> bool {
         let mut pauses = Pauses::within(ASKING);
         loop {
-            match self.cx.has_run(&self.vm.id).await {
+            match self.spawner.vms.has_run(&self.vm.id).await {
                 Ok(has_run) => return has_run,
                 Err(_) if pauses.pause().await => {}
                 Err(_) => return true,
@@ -277,27 +281,27 @@ impl Adoption<'_> {
 
     /// The VM first: what might run in it must not meet another worker.
     async fn fail(&self, new: &NewWorker, work: Hold, why: &str, step: &'static str) {
-        record(self.cx, new, Some(&self.vm.id), why, step);
-        put_down(self.cx, work, why).await;
-        hand_back(self.cx, new, why).await;
+        record(self.spawner, new, Some(&self.vm.id), why, step);
+        put_down(self.spawner, work, why).await;
+        hand_back(self.spawner, new, why).await;
     }
 
     /// An earlier process marked the VM and did not come to the rest: its power, and its job.
     async fn finish_failure(&self, work: Hold) {
-        let cx = self.cx;
+        let spawner = self.spawner;
         if self.vm.power != Power::Off
-            && let Err(error) = cx.machines.power_off(&work).await
+            && let Err(error) = spawner.vms.machines.power_off(&work).await
         {
             tracing::warn!(vm = %self.vm.id, "a marked VM is not powered off: {}", Chain(&error));
             return;
         }
         let job = self.job.to_string();
-        let others = cx.mirror.snapshot();
+        let others = spawner.mirror.snapshot();
         let is_served =
             others.serving(&HATCHERY.request(job.as_str())).any(|other| other.id != self.vm.id);
         drop(work);
         if !is_served {
-            match super::job_side::give_back(cx, &self.job).await {
+            match super::job_side::give_back(spawner, &self.job).await {
                 Ok(true) => {
                     self.decide("its start failed, and its job was given back", "given-back");
                 }
@@ -307,6 +311,6 @@ impl Adoption<'_> {
                 }
             }
         }
-        cx.signals.cleanup.notify_one();
+        spawner.signals.cleanup.notify_one();
     }
 }

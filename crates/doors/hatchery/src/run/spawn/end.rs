@@ -8,8 +8,7 @@ use roost_cds::JobId;
 use roost_fleet::{Check, Pauses, Power, Vm, VmId};
 use roost_supervise::{Chain, Tasks};
 
-use crate::run::cleanup::give_back;
-use crate::run::context::Context;
+use crate::run::spawn::Spawner;
 
 /// The VM is waited for as long as it lives.
 const NO_END: Duration = Duration::from_hours(24 * 7);
@@ -19,7 +18,7 @@ const WHY: &str = "its worker ended without a result";
 
 /// Waits beside everything else for the end of a worker that CDS knows. Nothing is to be done for a V1 job: CDS fails it.
 pub(super) fn watch_end(
-    cx: &Arc<Context>,
+    spawner: &Arc<Spawner>,
     tasks: &Tasks,
     vm: &VmId,
     worker: &Arc<str>,
@@ -28,36 +27,36 @@ pub(super) fn watch_end(
     if !matches!(job, JobId::V2(_)) {
         return;
     }
-    let (cx, vm) = (Arc::clone(cx), vm.clone());
+    let (spawner, vm) = (Arc::clone(spawner), vm.clone());
     let (worker, job) = (Arc::clone(worker), job.clone());
     tasks.aside("worker-end", async move {
-        if is_off(&cx, &vm).await {
-            rescue(&cx, &vm, &worker, &job).await;
+        if is_off(&spawner, &vm).await {
+            rescue(&spawner, &vm, &worker, &job).await;
         }
     });
 }
 
 /// `false` if the VM is gone: that it is may be the fault of an inventory, and the loop that sets CDS right looks several times.
-async fn is_off(cx: &Context, vm: &VmId) -> bool {
+async fn is_off(spawner: &Spawner, vm: &VmId) -> bool {
     let condition = |vm: Option<&Arc<Vm>>| match vm {
         None => Check::Met(false),
         Some(vm) if vm.power == Power::Off => Check::Met(true),
         Some(_) => Check::NotYet,
     };
     loop {
-        if let Ok(is_off) = cx.mirror.wait_until(vm, NO_END, condition).await {
+        if let Ok(is_off) = spawner.mirror.wait_until(vm, NO_END, condition).await {
             return is_off;
         }
     }
 }
 
 /// Gives the job back if CDS still counts on the worker. The VM first: what is off and marked holds up no other.
-async fn rescue(cx: &Arc<Context>, vm: &VmId, worker: &str, job: &JobId) {
+async fn rescue(spawner: &Arc<Spawner>, vm: &VmId, worker: &str, job: &JobId) {
     let JobId::V2(id) = job else { return };
     let mut pauses = Pauses::within(ASKING);
     loop {
         let done = async {
-            let Some(client) = cx.cds.v2() else { return Ok(()) };
+            let Some(client) = spawner.cds.v2() else { return Ok(()) };
             let seen = match client.job(id).await {
                 Ok(info) => info.run_job,
                 Err(error) if error.is_gone() => return Ok(()),
@@ -67,15 +66,14 @@ async fn rescue(cx: &Arc<Context>, vm: &VmId, worker: &str, job: &JobId) {
                 return Ok(());
             }
             // Whoever is at work on it settles its job as well.
-            let Some(at_work) = cx.at_work(vm) else { return Ok(()) };
-            if let Err(error) = cx.mark_claimed(vm, WHY).await {
+            let Some(at_work) = spawner.vms.at_work(vm) else { return Ok(()) };
+            if let Err(error) = spawner.vms.mark_claimed(vm, WHY).await {
                 tracing::warn!(%vm, "a VM is not marked for deletion: {}", Chain(&error));
                 return Ok(());
             }
             drop(at_work);
-            give_back(cx, job, worker, &format!("worker {worker} ended without a result"))
-                .await
-                .map(drop)
+            let why = format!("worker {worker} ended without a result");
+            spawner.returns.give_back(job, worker, &why).await.map(drop)
         };
         match done.await {
             Ok(()) => break,
@@ -86,5 +84,5 @@ async fn rescue(cx: &Arc<Context>, vm: &VmId, worker: &str, job: &JobId) {
             Err(_) => {}
         }
     }
-    cx.signals.cleanup.notify_one();
+    spawner.signals.cleanup.notify_one();
 }

@@ -12,7 +12,7 @@ use super::job_side::give_back;
 use super::{NewWorker, tell};
 use crate::metrics::Counted;
 use crate::planted::{self, Bug};
-use crate::run::context::Context;
+use crate::run::spawn::Spawner;
 use crate::time::elapsed;
 
 const BUDGET: Duration = Duration::from_mins(5);
@@ -21,7 +21,7 @@ const LOOKOUT: Duration = Duration::from_mins(15);
 
 /// The worker was not launched: both sides are cleaned up at the same time.
 pub(super) async fn give_up(
-    cx: &Arc<Context>,
+    spawner: &Arc<Spawner>,
     tasks: &Tasks,
     new: &NewWorker,
     left: Option<Hold>,
@@ -30,51 +30,53 @@ pub(super) async fn give_up(
     let why = Chain(error).to_string();
     if let MachineError::Unwanted { .. } = error {
         // Nobody's failure: there is no job to give back, and nobody to tell.
-        cx.scheduler().attempts.uncount(&new.job.id);
+        spawner.scheduler.lock().attempts.uncount(&new.job.id);
         let draft = Draft::new(new.subject(), Decided::Skipped, why.clone());
-        cx.decide(left.iter().fold(draft, |draft, work| draft.vm(work.vm())), "unwanted");
+        spawner
+            .recorder
+            .decide(left.iter().fold(draft, |draft, work| draft.vm(work.vm())), "unwanted");
         if let Some(work) = left {
-            put_down(cx, work, &why).await;
+            put_down(spawner, work, &why).await;
         }
         return;
     }
-    record(cx, new, left.as_ref().map(Hold::vm), &why, error.phase().as_str());
+    record(spawner, new, left.as_ref().map(Hold::vm), &why, error.phase().as_str());
     let vm = async {
         match left {
-            Some(work) => put_down(cx, work, &why).await,
-            None if error.outcome_unknown() => look_out(cx, tasks, new, &why),
+            Some(work) => put_down(spawner, work, &why).await,
+            None if error.outcome_unknown() => look_out(spawner, tasks, new, &why),
             None => {}
         }
     };
-    tokio::join!(vm, hand_back(cx, new, &why));
+    tokio::join!(vm, hand_back(spawner, new, &why));
 }
 
 /// Counts and records a start that failed. `step` is from a closed set.
 pub(super) fn record(
-    cx: &Context,
+    spawner: &Spawner,
     new: &NewWorker,
     vm: Option<&VmId>,
     why: &str,
     step: &'static str,
 ) {
-    cx.metrics.counters.count(Counted::SpawningErrors);
+    spawner.metrics.counters.count(Counted::SpawningErrors);
     let reason = format!("attempt {}: {why}", new.attempt);
     let draft = Draft::new(new.subject(), Decided::Failed, reason).next_look(NextLook::OnChange);
-    cx.decide(vm.into_iter().fold(draft, Draft::vm), step);
+    spawner.recorder.decide(vm.into_iter().fold(draft, Draft::vm), step);
 }
 
 /// Marks the VM and powers it off. The clean-up deletes it.
-pub(super) async fn put_down(cx: &Context, work: Hold, why: &str) {
+pub(super) async fn put_down(spawner: &Spawner, work: Hold, why: &str) {
     if planted::is(Bug::LeavesFailedWorkers) {
         return;
     }
     let vm = work.vm();
     let reason = format!("the start of its worker failed: {why}");
     let put_down = async {
-        if let Err(error) = cx.mark_claimed(vm, &reason).await {
+        if let Err(error) = spawner.vms.mark_claimed(vm, &reason).await {
             tracing::warn!(%vm, "a VM is not marked for deletion: {}", Chain(&error));
         }
-        match cx.machines.power_off(&work).await {
+        match spawner.vms.machines.power_off(&work).await {
             Err(error) if !error.is_gone() => {
                 tracing::warn!(%vm, "a VM is not powered off: {}", Chain(&error));
             }
@@ -85,17 +87,17 @@ pub(super) async fn put_down(cx: &Context, work: Hold, why: &str) {
         tracing::warn!(%vm, "a VM is left to the clean-up as it is");
     }
     drop(work);
-    cx.signals.cleanup.notify_one();
+    spawner.signals.cleanup.notify_one();
 }
 
 /// Tells those who wait, and gives the job back if it is still ours and has no worker.
-pub(super) async fn hand_back(cx: &Context, new: &NewWorker, why: &str) {
+pub(super) async fn hand_back(spawner: &Spawner, new: &NewWorker, why: &str) {
     let job = &new.job.id;
     let mut pauses = Pauses::within(BUDGET);
     let handed_back = async {
-        tell::of_failure(cx, new, elapsed(new.begun, cx.now()), why).await;
+        tell::of_failure(spawner, new, elapsed(new.begun, spawner.about.now()), why).await;
         loop {
-            match give_back(cx, job).await {
+            match give_back(spawner, job).await {
                 Ok(_) => return,
                 Err(error) if !pauses.pause().await => {
                     // CDS takes it back by itself: a booking ends after two minutes, a take after ten.
@@ -112,12 +114,14 @@ pub(super) async fn hand_back(cx: &Context, new: &NewWorker, why: &str) {
 }
 
 /// A VM may come yet, and nobody will use it: it is put down when it is seen.
-fn look_out(cx: &Arc<Context>, tasks: &Tasks, new: &NewWorker, why: &str) {
-    let (cx, new, why) = (Arc::clone(cx), new.clone(), why.to_owned());
+fn look_out(spawner: &Arc<Spawner>, tasks: &Tasks, new: &NewWorker, why: &str) {
+    let (spawner, new, why) = (Arc::clone(spawner), new.clone(), why.to_owned());
     tasks.aside("lookout", async move {
-        if let Ok(work) = timeout(LOOKOUT, cx.machines.sight(cx.owner(), &new.worker)).await {
-            cx.power_off_unwanted(&work).await;
-            put_down(&cx, work, &why).await;
+        if let Ok(work) =
+            timeout(LOOKOUT, spawner.vms.machines.sight(spawner.vms.owner(), &new.worker)).await
+        {
+            spawner.vms.power_off_unwanted(&work).await;
+            put_down(&spawner, work, &why).await;
         }
     });
 }

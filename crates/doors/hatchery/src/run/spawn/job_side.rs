@@ -6,7 +6,7 @@ use roost_cds::{CallError, ErrorKind, JobId, JobStatus, v1, v2};
 use roost_fleet::Pauses;
 use roost_supervise::Chain;
 
-use crate::run::context::Context;
+use crate::run::spawn::Spawner;
 
 /// How long it is asked whether a job became ours when the answer was lost.
 const FINDING_OUT: Duration = Duration::from_mins(1);
@@ -35,13 +35,13 @@ pub(super) enum Standing {
 }
 
 /// Takes a V2 job, or books a V1 job.
-pub(super) async fn take(cx: &Context, id: &JobId) -> Taking {
+pub(super) async fn take(spawner: &Spawner, id: &JobId) -> Taking {
     let answer = match id {
-        JobId::V1(number) => match cx.cds.v1() {
+        JobId::V1(number) => match spawner.cds.v1() {
             Some(client) => client.book(*number).await.map(drop),
             None => return Taking::NotOurs("V1 is not spoken".to_owned()),
         },
-        JobId::V2(uuid) => match cx.cds.v2() {
+        JobId::V2(uuid) => match spawner.cds.v2() {
             Some(client) => client.take(uuid).await.map(drop),
             None => return Taking::NotOurs("V2 is not spoken".to_owned()),
         },
@@ -49,7 +49,7 @@ pub(super) async fn take(cx: &Context, id: &JobId) -> Taking {
     match answer {
         Ok(()) => Taking::Ours,
         Err(error) if is_refused(&error) => Taking::NotOurs(Chain(&error).to_string()),
-        Err(error) if error.may_have_happened() => find_out(cx, id, error).await,
+        Err(error) if error.may_have_happened() => find_out(spawner, id, error).await,
         Err(error) => Taking::Unsure(error),
     }
 }
@@ -69,10 +69,10 @@ fn is_refused(error: &CallError) -> bool {
 }
 
 /// The answer was lost, and so was that to the question behind it. A job that is ours and that nobody works on is lost for ten minutes.
-async fn find_out(cx: &Context, id: &JobId, error: CallError) -> Taking {
+async fn find_out(spawner: &Spawner, id: &JobId, error: CallError) -> Taking {
     let mut pauses = Pauses::within(FINDING_OUT);
     while pauses.pause().await {
-        match standing(cx, id).await {
+        match standing(spawner, id).await {
             Ok((Standing::Held, _)) => return Taking::Ours,
             Ok((Standing::Free, _)) => return Taking::Unsure(error),
             Ok((Standing::Building | Standing::NotOurs, _)) => {
@@ -104,10 +104,15 @@ impl Found {
 }
 
 /// Asks CDS for the job, and how it stands.
-pub(super) async fn standing(cx: &Context, id: &JobId) -> Result<(Standing, Found), CallError> {
+pub(super) async fn standing(
+    spawner: &Spawner,
+    id: &JobId,
+) -> Result<(Standing, Found), CallError> {
     match id {
         JobId::V1(number) => {
-            let Some(client) = cx.cds.v1() else { return Ok((Standing::NotOurs, Found::Gone)) };
+            let Some(client) = spawner.cds.v1() else {
+                return Ok((Standing::NotOurs, Found::Gone));
+            };
             let service = client.service().await?.map_or(0, |service| service.id);
             match client.job(*number).await {
                 Ok(job) => Ok((of_v1(&job, service), Found::V1(Box::new(job)))),
@@ -116,9 +121,13 @@ pub(super) async fn standing(cx: &Context, id: &JobId) -> Result<(Standing, Foun
             }
         }
         JobId::V2(uuid) => {
-            let Some(client) = cx.cds.v2() else { return Ok((Standing::NotOurs, Found::Gone)) };
+            let Some(client) = spawner.cds.v2() else {
+                return Ok((Standing::NotOurs, Found::Gone));
+            };
             match client.job(uuid).await {
-                Ok(info) => Ok((of_v2(&info.run_job, cx.hatchery()), Found::V2(Box::new(info)))),
+                Ok(info) => {
+                    Ok((of_v2(&info.run_job, spawner.about.hatchery()), Found::V2(Box::new(info))))
+                }
                 Err(error) if error.is_gone() => Ok((Standing::NotOurs, Found::Gone)),
                 Err(error) => Err(error),
             }
@@ -128,10 +137,10 @@ pub(super) async fn standing(cx: &Context, id: &JobId) -> Result<(Standing, Foun
 
 /// Why no worker is waited for at this job any more; `None` if one is.
 pub(super) async fn waits_for_worker(
-    cx: &Context,
+    spawner: &Spawner,
     id: &JobId,
 ) -> Result<Option<String>, CallError> {
-    let (standing, found) = standing(cx, id).await?;
+    let (standing, found) = standing(spawner, id).await?;
     let status = match &found {
         Found::V1(job) => job.status,
         Found::V2(info) => info.run_job.status,
@@ -169,11 +178,11 @@ fn of_v2(job: &v2::RunJob, hatchery: &str) -> Standing {
 }
 
 /// Gives the job back if it is still held by us without a worker: CDS would take it from any worker (3.4). Returns whether it was.
-pub(super) async fn give_back(cx: &Context, id: &JobId) -> Result<bool, CallError> {
-    if standing(cx, id).await?.0 != Standing::Held {
+pub(super) async fn give_back(spawner: &Spawner, id: &JobId) -> Result<bool, CallError> {
+    if standing(spawner, id).await?.0 != Standing::Held {
         return Ok(false);
     }
-    match (id, cx.cds.v1(), cx.cds.v2()) {
+    match (id, spawner.cds.v1(), spawner.cds.v2()) {
         (JobId::V1(number), Some(client), _) => client.release(*number).await?,
         (JobId::V2(uuid), _, Some(client)) => client.release(uuid).await?,
         _ => return Ok(false),

@@ -1,20 +1,17 @@
 //! What the launch of a worker needs in its guest. It is prepared before the job is taken, so that a mistake in it costs the job nothing.
 
-use std::collections::BTreeMap;
-
 use roost_cds::{
-    CallError, ClaimedModel, JobId, KeyError, LogOptions, Purpose, ScriptError, Secret, V1Worker,
-    V2Worker, WorkerConfig,
+    CallError, ClaimedModel, JobId, KeyError, Purpose, ScriptError, Secret, V1Worker, V2Worker,
 };
 use roost_fleet::Decided;
 use roost_vim::EnvironmentError;
 
 use super::NewWorker;
-use crate::config::{Graylog, SecretError, Syslog, WorkerSettings};
+use crate::config::SecretError;
 use crate::model::WorkerModel;
 use crate::run::bring_up::LaunchSpec;
-use crate::run::context::Context;
 use crate::run::machine::{LoginError, launch_program};
+use crate::run::spawn::Spawner;
 
 /// Why a launch cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -62,20 +59,20 @@ impl LaunchSpecError {
 }
 
 pub(super) async fn prepare_launch(
-    cx: &Context,
+    spawner: &Spawner,
     new: &NewWorker,
 ) -> Result<LaunchSpec, LaunchSpecError> {
     let model = new.model.display_name();
-    let credentials = cx.guest_login(new.model.template(), &new.model).await?;
-    let token = token(cx, new).map_err(|source| LaunchSpecError::Token { source })?;
-    let mut config = cx.worker_config(&new.worker, &model, token)?;
+    let credentials = spawner.vms.guest_login(new.model.template(), &new.model).await?;
+    let token = token(spawner, new).map_err(|source| LaunchSpecError::Token { source })?;
+    let mut config = spawner.setup.worker_config(&new.worker, &model, token)?;
     match &new.job.id {
         JobId::V1(number) => {
             config.booked_job_id = *number;
-            config.region = cx.config.region.name.clone().unwrap_or_default();
+            config.region = spawner.about.config.region.name.clone().unwrap_or_default();
         }
         JobId::V2(uuid) => {
-            let client = cx.cds.v2().ok_or(LaunchSpecError::NoV2)?;
+            let client = spawner.cds.v2().ok_or(LaunchSpecError::NoV2)?;
             config.run_job_id.clone_from(uuid);
             // What CDS said at sign-in outranks the configuration (1.4).
             config.region =
@@ -89,13 +86,15 @@ pub(super) async fn prepare_launch(
         .map_err(|source| LaunchSpecError::Script { model: model.clone(), source })?;
     let launch = launch_program(&script, config.environment());
     launch.check().map_err(|source| LaunchSpecError::Program { model, source })?;
-    let pre_start = cx.config.guests.pre_start_script(new.model.template()).map(str::to_owned);
+    let pre_start =
+        spawner.about.config.guests.pre_start_script(new.model.template()).map(str::to_owned);
     Ok(LaunchSpec { credentials, launch, pre_start })
 }
 
-fn token(cx: &Context, new: &NewWorker) -> Result<Secret, KeyError> {
-    let (name, hatchery_name) = (new.worker.to_string(), cx.hatchery().to_owned());
-    let (id, now, key) = (cx.uuid(), cx.now(), &cx.config.identity.key);
+fn token(spawner: &Spawner, new: &NewWorker) -> Result<Secret, KeyError> {
+    let (name, hatchery_name) = (new.worker.to_string(), spawner.about.hatchery().to_owned());
+    let (id, now, key) =
+        (spawner.scheduler.uuid(), spawner.about.now(), &spawner.about.config.identity.key);
     match &new.job.id {
         JobId::V1(number) => {
             let model = match &*new.model {
@@ -112,65 +111,4 @@ fn token(cx: &Context, new: &NewWorker) -> Result<Secret, KeyError> {
             V2Worker { name, model_name, run_job_id, hatchery_name }.token(id, now, key)
         }
     }
-}
-
-impl Context {
-    /// The configuration of any worker (5.3). Job and region are for the caller to fill in.
-    pub(crate) fn worker_config(
-        &self,
-        worker: &str,
-        model: &str,
-        api_token: Secret,
-    ) -> Result<WorkerConfig, LaunchSpecError> {
-        let WorkerSettings { api_url, api_insecure, cdn, basedir, environment, .. } =
-            &self.config.workers;
-        let known = self.cdn();
-        let (gelf_service_addr, gelf_service_addr_enable_tls) = match &cdn.tcp_url {
-            Some(url) => (url.clone(), cdn.tcp_tls),
-            None => (known.tcp_url, known.tcp_url_enable_tls),
-        };
-        Ok(WorkerConfig {
-            name: worker.to_owned(),
-            base_dir: basedir.clone(),
-            log: self.log_options(worker)?,
-            hatchery_name: self.hatchery().to_owned(),
-            api_endpoint: api_url.clone(),
-            api_endpoint_insecure: *api_insecure,
-            api_token,
-            cdn_endpoint: cdn.url.clone().unwrap_or(known.http_url),
-            gelf_service_addr,
-            gelf_service_addr_enable_tls,
-            model: model.to_owned(),
-            inject_env_vars: exposed(environment),
-            ..WorkerConfig::default()
-        })
-    }
-
-    fn log_options(&self, worker: &str) -> Result<LogOptions, LaunchSpecError> {
-        let WorkerSettings { log_level, graylog, syslog, .. } = &self.config.workers;
-        let Graylog { host, port, protocol, extra_key, extra_value } = graylog;
-        let extra = extra_value.as_ref().map(|source| source.read(&*self.surroundings));
-        let extra = extra.transpose().map_err(|source| LaunchSpecError::LogSecret { source })?;
-        let Syslog { host: syslog_host, port: syslog_port, protocol: syslog_protocol, extra_tag } =
-            syslog;
-        Ok(LogOptions {
-            level: log_level.clone(),
-            graylog_host: host.clone(),
-            graylog_port: port.to_string(),
-            graylog_protocol: protocol.clone(),
-            graylog_extra_key: extra_key.clone(),
-            graylog_extra_value: extra.unwrap_or_default(),
-            service_name: worker.to_owned(),
-            syslog_host: syslog_host.clone(),
-            syslog_port: syslog_port.to_string(),
-            syslog_protocol: syslog_protocol.clone(),
-            syslog_extra_tag: extra_tag.clone(),
-            ..LogOptions::default()
-        })
-    }
-}
-
-/// The wire type has plain text; it is shown to nobody but the worker.
-fn exposed(environment: &[(String, Secret)]) -> BTreeMap<String, String> {
-    environment.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect()
 }

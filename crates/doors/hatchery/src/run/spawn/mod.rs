@@ -24,11 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use roost_fleet::{Decided, Draft, NextLook, Reservation, Subject, Timeline, VmId};
+use roost_fleet::{Decided, Draft, Mirror, NextLook, Reservation, Subject, Timeline, VmId};
 use roost_supervise::{Chain, Tasks};
-
-pub(super) use self::adopt::adopt;
-pub(super) use self::launch_spec::LaunchSpecError;
+use roost_vim::Observer;
 
 use self::give_up::give_up;
 use self::job_side::{Taking, take};
@@ -36,15 +34,46 @@ use self::launch_spec::prepare_launch;
 use self::source::{FailedStart, Source};
 use self::start::{Earlier, start_worker};
 use self::watch::{Watched, watch};
-use super::context::Context;
+use super::about::About;
+use super::cleanup::JobReturns;
+use super::machine::WorkerVms;
+use super::models::Models;
 use super::order::{Order, Outcome};
+use super::others::OtherProcesses;
+use super::recorder::Recorder;
+use super::scheduler::Scheduler;
+use super::signals::Signals;
+use super::worker_setup::WorkerSetup;
+use super::workers::Workers;
 use crate::door::HATCHERY;
 use crate::flavor::Flavor;
 use crate::job::Job;
-use crate::metrics::{Counted, Start};
+use crate::metrics::{Counted, Metrics, Start};
 use crate::model::WorkerModel;
 use crate::planted::{self, Bug};
 use crate::time::elapsed;
+
+pub(super) use self::adopt::adopt;
+pub(super) use self::launch_spec::LaunchSpecError;
+
+/// Starts workers, and takes up what an earlier process left half-way.
+#[derive(Debug)]
+pub(in crate::run) struct Spawner {
+    pub(in crate::run) about: Arc<About>,
+    pub(in crate::run) cds: roost_cds::Client,
+    pub(in crate::run) metrics: Arc<Metrics>,
+    pub(in crate::run) mirror: Mirror,
+    pub(in crate::run) models: Arc<Models>,
+    pub(in crate::run) processes: Arc<OtherProcesses>,
+    pub(in crate::run) recorder: Arc<Recorder>,
+    pub(in crate::run) returns: Arc<JobReturns>,
+    pub(in crate::run) scheduler: Arc<Scheduler>,
+    pub(in crate::run) setup: Arc<WorkerSetup>,
+    pub(in crate::run) signals: Arc<Signals>,
+    pub(in crate::run) vcenter: Observer,
+    pub(in crate::run) vms: Arc<WorkerVms>,
+    pub(in crate::run) workers: Arc<Workers>,
+}
 
 /// A worker on its way: for which job, of which model, by which name.
 #[derive(Debug, Clone)]
@@ -68,28 +97,40 @@ impl NewWorker {
 }
 
 /// Carries out an order: takes the job, makes the VM, starts the worker in it.
-pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
+pub(crate) async fn carry_out(spawner: &Arc<Spawner>, tasks: &Arc<Tasks>, order: Order) -> Outcome {
     let Order { job, model, flavor, template, worker, mut reservation, attempt, ordered } = order;
     let telling = Arc::default();
     let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered, telling };
     // What can be refused is refused before the job is taken: giving it back is a scarce good (3.4).
-    let launch_spec = match prepare_launch(cx, &new).await {
+    let launch_spec = match prepare_launch(spawner, &new).await {
         Ok(launch_spec) => launch_spec,
         Err(error) => {
-            return put_off(cx, &new, error.decided(), Chain(&error).to_string(), error.reason());
+            return put_off(
+                spawner,
+                &new,
+                error.decided(),
+                Chain(&error).to_string(),
+                error.reason(),
+            );
         }
     };
-    let source = match Source::find(cx, &new, &template, &reservation).await {
+    let source = match Source::find(spawner, &new, &template, &reservation).await {
         Ok(source) => source,
         Err(error) => {
-            return put_off(cx, &new, error.decided(), Chain(&error).to_string(), error.reason());
+            return put_off(
+                spawner,
+                &new,
+                error.decided(),
+                Chain(&error).to_string(),
+                error.reason(),
+            );
         }
     };
-    match take(cx, &new.job.id).await {
+    match take(spawner, &new.job.id).await {
         Taking::Ours => {}
         Taking::NotOurs(why) => {
             let draft = Draft::new(new.subject(), Decided::Skipped, why);
-            cx.decide(draft, "not-ours");
+            spawner.recorder.decide(draft, "not-ours");
             if planted::is(Bug::KeepsPromises) {
                 std::mem::forget(reservation);
             }
@@ -97,22 +138,26 @@ pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Orde
         }
         Taking::Unsure(error) => {
             let why = format!("taking the job: {}", Chain(&error));
-            return put_off(cx, &new, Decided::Deferred, why, "taking");
+            return put_off(spawner, &new, Decided::Deferred, why, "taking");
         }
     }
-    cx.metrics.counters.count(Counted::SpawningWorkers);
-    tell::of_start(cx, tasks, &new);
+    spawner.metrics.counters.count(Counted::SpawningWorkers);
+    tell::of_start(spawner, tasks, &new);
     let (start, expected) = (source.start(), source.expected_address(&reservation));
-    let work = match source.make(cx, &new, &mut reservation).await {
+    let work = match source.make(spawner, &new, &mut reservation).await {
         Ok(work) => {
             if start == Start::Cold {
-                cx.scheduler().cold.succeeded(&template.name);
+                spawner.scheduler.lock().cold.succeeded(&template.name);
             }
             work
         }
         Err(FailedStart { error, left, is_untouched }) => {
-            if start == Start::Cold && !cx.machines.is_of_link(&error) {
-                cx.scheduler().cold.failed(&template.name, new.begun, cx.now());
+            if start == Start::Cold && !spawner.vms.machines.is_of_link(&error) {
+                spawner.scheduler.lock().cold.failed(
+                    &template.name,
+                    new.begun,
+                    spawner.about.now(),
+                );
             }
             // A VM that was left behind, or may come yet, keeps what was promised to it.
             if planted::is(Bug::KeepsPromises) {
@@ -122,20 +167,24 @@ pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Orde
             } else {
                 drop(reservation);
             }
-            give_up(cx, tasks, &new, left, &error).await;
+            give_up(spawner, tasks, &new, left, &error).await;
             return Outcome::Failed;
         }
     };
-    match start_worker(cx, &new, &launch_spec, &work, expected, Earlier::Nothing).await {
+    match start_worker(spawner, &new, &launch_spec, &work, expected, Earlier::Nothing).await {
         Ok(launch) => {
-            record_start(cx, &new, work.vm(), start, &reservation);
+            record_start(spawner, &new, work.vm(), start, &reservation);
             reservation.commit();
-            watch(cx, tasks, Watched { new, work, credentials: launch_spec.credentials, launch });
+            watch(
+                spawner,
+                tasks,
+                Watched { new, work, credentials: launch_spec.credentials, launch },
+            );
             Outcome::Started
         }
         Err(error) => {
             reservation.commit();
-            give_up(cx, tasks, &new, Some(work), &error).await;
+            give_up(spawner, tasks, &new, Some(work), &error).await;
             Outcome::Failed
         }
     }
@@ -143,22 +192,28 @@ pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Orde
 
 /// Nothing was taken and nothing made; the job waits on. What is nobody's fault here is no attempt of the job either.
 fn put_off(
-    cx: &Context,
+    spawner: &Spawner,
     new: &NewWorker,
     decided: Decided,
     why: String,
     reason: &'static str,
 ) -> Outcome {
     if decided == Decided::Deferred {
-        cx.scheduler().attempts.uncount(&new.job.id);
+        spawner.scheduler.lock().attempts.uncount(&new.job.id);
     }
     let draft = Draft::new(new.subject(), decided, why).next_look(NextLook::OnChange);
-    cx.decide(draft, reason);
+    spawner.recorder.decide(draft, reason);
     Outcome::NotTaken
 }
 
-fn record_start(cx: &Context, new: &NewWorker, vm: &VmId, start: Start, reservation: &Reservation) {
-    let (now, metrics) = (cx.now(), &cx.metrics);
+fn record_start(
+    spawner: &Spawner,
+    new: &NewWorker,
+    vm: &VmId,
+    start: Start,
+    reservation: &Reservation,
+) {
+    let (now, metrics) = (spawner.about.now(), &spawner.metrics);
     metrics.counters.count(Counted::SpawnedWorkers);
     if let Some(queued) = new.job.queued {
         metrics.own.job_waited(start, elapsed(queued, now));
@@ -168,12 +223,12 @@ fn record_start(cx: &Context, new: &NewWorker, vm: &VmId, start: Start, reservat
         Start::Cold => ("a clone", "cold"),
     };
     let took = elapsed(new.begun, now);
-    let line = cx.timelines.of(&new.worker);
+    let line = spawner.vms.timelines.of(&new.worker);
     let steps = line.map(|line| steps(&line, new.begun)).unwrap_or_default();
     let worker = &new.worker;
     let reason = format!("worker {worker} runs in {vm}, {how}, {took:.1?} after its order{steps}");
     let draft = Draft::new(new.subject(), Decided::Spawned, reason);
-    cx.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
+    spawner.recorder.decide(draft.gates(reservation.gates().to_vec()).vm(vm), label);
 }
 
 /// Which steps took how long, as far as it can be felt. What a spare went through before its claim is not the job's.

@@ -11,8 +11,8 @@ use super::NewWorker;
 use crate::annotation::Annotation;
 use crate::clone_spec::{Birth, Claim, ClaimError, Purpose};
 use crate::metrics::Start;
-use crate::run::context::Context;
 use crate::run::holding::own_annotation;
+use crate::run::spawn::Spawner;
 
 /// What a VM will be made of, seen to be fit for it.
 #[derive(Debug)]
@@ -68,37 +68,43 @@ pub(super) struct FailedStart {
 impl Source {
     /// What the reservation has, seen to be fit. Nothing is changed yet.
     pub(super) async fn find(
-        cx: &Context,
+        spawner: &Spawner,
         new: &NewWorker,
         template: &Arc<Vm>,
         reservation: &Reservation,
     ) -> Result<Self, SourceError> {
         if let Some(vm) = reservation.spare() {
-            return Self::find_spare(cx, new, vm).await;
+            return Self::find_spare(spawner, new, vm).await;
         }
-        let checked =
-            cx.check_clone(&birth(cx, new, template, reservation.address()), template).await;
+        let checked = spawner
+            .vms
+            .check_clone(&birth(spawner, new, template, reservation.address()), template)
+            .await;
         checked
             .map_err(|source| SourceError::Clone { template: template.name.to_string(), source })?;
         Ok(Self::Template(Arc::clone(template)))
     }
 
-    async fn find_spare(cx: &Context, new: &NewWorker, vm: &VmId) -> Result<Self, SourceError> {
-        let work = cx.at_work(vm).ok_or_else(|| SourceError::Busy { vm: vm.clone() })?;
+    async fn find_spare(
+        spawner: &Spawner,
+        new: &NewWorker,
+        vm: &VmId,
+    ) -> Result<Self, SourceError> {
+        let work = spawner.vms.at_work(vm).ok_or_else(|| SourceError::Busy { vm: vm.clone() })?;
         let no_spare = || SourceError::NoSpare { vm: vm.clone() };
-        let spare = cx.mirror.vm(vm).ok_or_else(no_spare)?;
+        let spare = spawner.mirror.vm(vm).ok_or_else(no_spare)?;
         let is_fit = |spare: &Annotation| spare.provisioning && spare.doomed.is_none();
-        let annotation = own_annotation(&spare, cx.hatchery())
+        let annotation = own_annotation(&spare, spawner.about.hatchery())
             .filter(|annotation| spare.power == Power::Off && is_fit(annotation));
         let annotation = Box::new((*annotation.ok_or_else(no_spare)?).clone());
         let has_disk_size = new.flavor.as_ref().is_some_and(|flavor| flavor.disk_gb.is_some());
         let devices = if has_disk_size {
-            let read = cx.vcenter.devices(&vm.moref()).await;
+            let read = spawner.vcenter.devices(&vm.moref()).await;
             read.map_err(|source| SourceError::Devices { vm: vm.clone(), source })?
         } else {
             Vec::new()
         };
-        claim(cx, new, &spare, &annotation, &devices)
+        claim(spawner, new, &spare, &annotation, &devices)
             .reconfigure()
             .map_err(|source| SourceError::Claim { vm: vm.clone(), source })?;
         Ok(Self::Spare { work, spare, annotation, devices })
@@ -122,7 +128,7 @@ impl Source {
     /// Makes the VM and powers it on.
     pub(super) async fn make(
         self,
-        cx: &Context,
+        spawner: &Spawner,
         new: &NewWorker,
         reservation: &mut Reservation,
     ) -> Result<Hold, FailedStart> {
@@ -130,22 +136,22 @@ impl Source {
             Self::Spare { work, spare, annotation, devices } => (work, spare, annotation, devices),
             Self::Template(template) => {
                 let grant = reservation.address().cloned();
-                let birth = birth(cx, new, &template, grant.as_ref());
-                let cloned = cx.clone_at_work(&birth, &template, reservation).await;
+                let birth = birth(spawner, new, &template, grant.as_ref());
+                let cloned = spawner.vms.clone_at_work(&birth, &template, reservation).await;
                 return cloned.map_err(|error| {
                     let is_untouched = error.nothing_made();
                     FailedStart { error, left: None, is_untouched }
                 });
             }
         };
-        let claim = claim(cx, new, &spare, &annotation, &devices);
-        if let Err(error) = cx.claim_spare(&spare, &claim, reservation).await {
+        let claim = claim(spawner, new, &spare, &annotation, &devices);
+        if let Err(error) = spawner.vms.claim_spare(&spare, &claim, reservation).await {
             let is_untouched = !error.outcome_unknown();
             // Whose it is now is not known; if it is a worker by now, it is nobody's.
             let left = (!is_untouched).then_some(work);
             return Err(FailedStart { error, left, is_untouched });
         }
-        match cx.machines.power_on(&work).await {
+        match spawner.vms.machines.power_on(&work).await {
             Ok(()) => Ok(work),
             Err(error) => Err(FailedStart { error, left: Some(work), is_untouched: false }),
         }
@@ -153,32 +159,32 @@ impl Source {
 }
 
 fn birth<'a>(
-    cx: &'a Context,
+    spawner: &'a Spawner,
     new: &'a NewWorker,
     template: &'a Vm,
     address: Option<&'a AddressGrant>,
 ) -> Birth<'a> {
     Birth {
-        hatchery: cx.hatchery(),
+        hatchery: spawner.about.hatchery(),
         name: &new.worker,
         source: &template.name,
         purpose: Purpose::Worker { model: &new.model, job: &new.job.id },
         flavor: new.flavor.as_ref(),
         address,
-        process: Some(cx.others.own()),
-        now: cx.now(),
+        process: Some(spawner.processes.own()),
+        now: spawner.about.now(),
     }
 }
 
 fn claim<'a>(
-    cx: &'a Context,
+    spawner: &'a Spawner,
     new: &'a NewWorker,
     spare: &'a Vm,
     annotation: &'a Annotation,
     devices: &'a [VirtualDevice],
 ) -> Claim<'a> {
     Claim {
-        hatchery: cx.hatchery(),
+        hatchery: spawner.about.hatchery(),
         spare: annotation,
         change_version: spare.change_version.as_deref(),
         worker: &new.worker,
@@ -186,7 +192,7 @@ fn claim<'a>(
         model: &new.model,
         flavor: new.flavor.as_ref(),
         devices,
-        process: Some(cx.others.own()),
-        now: cx.now(),
+        process: Some(spawner.processes.own()),
+        now: spawner.about.now(),
     }
 }

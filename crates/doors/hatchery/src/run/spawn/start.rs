@@ -10,8 +10,8 @@ use super::NewWorker;
 use super::job_side::waits_for_worker;
 use crate::door::phase;
 use crate::run::bring_up::{BringUp, LaunchSpec};
-use crate::run::context::Context;
 use crate::run::machine::{Launch, LaunchSeen};
+use crate::run::spawn::Spawner;
 
 /// Whether an earlier process may have sent the launch already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,28 +28,28 @@ const ASKING: Duration = Duration::from_secs(5);
 
 /// Waits for the guest, and launches the worker in it. An error means that the worker was not launched.
 pub(super) async fn start_worker(
-    cx: &Context,
+    spawner: &Spawner,
     new: &NewWorker,
     launch_spec: &LaunchSpec,
     work: &Hold,
     expected: Option<IpAddr>,
     earlier: Earlier,
 ) -> Result<Launch, MachineError> {
-    let up = BringUp { cx, work, machine: &new.worker, expected };
+    let up = BringUp { vms: &spawner.vms, work, machine: &new.worker, expected };
     up.wait_ready().await?;
     if earlier == Earlier::Perhaps
-        && let Some(launch) = find_earlier(cx, &new.worker, launch_spec, work.vm()).await?
+        && let Some(launch) = find_earlier(spawner, &new.worker, launch_spec, work.vm()).await?
     {
         return Ok(launch);
     }
     up.prepare(launch_spec).await?;
-    still_wanted(cx, new).await?;
+    still_wanted(spawner, new).await?;
     up.launch(launch_spec).await
 }
 
 /// A run may have been stopped while the VM booted. What CDS does not say soon holds nothing up: a worker whose job is gone ends by itself.
-async fn still_wanted(cx: &Context, new: &NewWorker) -> Result<(), MachineError> {
-    let asked = timeout(ASKING, waits_for_worker(cx, &new.job.id)).await;
+async fn still_wanted(spawner: &Spawner, new: &NewWorker) -> Result<(), MachineError> {
+    let asked = timeout(ASKING, waits_for_worker(spawner, &new.job.id)).await;
     let Ok(Ok(Some(why))) = asked else { return Ok(()) };
     let (phase, machine) = (phase::LAUNCHING, new.worker.to_string());
     Err(MachineError::Unwanted { phase, machine, why })
@@ -57,7 +57,7 @@ async fn still_wanted(cx: &Context, new: &NewWorker) -> Result<(), MachineError>
 
 /// Looks twice before it believes that nothing was launched: two launches are worse than a late one.
 async fn find_earlier(
-    cx: &Context,
+    spawner: &Spawner,
     worker: &str,
     launch_spec: &LaunchSpec,
     vm: &VmId,
@@ -66,9 +66,9 @@ async fn find_earlier(
         if look > 0 {
             sleep(SHOWS_WITHIN).await;
         }
-        let mut pauses = Pauses::within(cx.machines.longest(phase::PROBING));
+        let mut pauses = Pauses::within(spawner.vms.machines.longest(phase::PROBING));
         let seen = loop {
-            match cx.look_for_launch(vm, &launch_spec.credentials).await {
+            match spawner.vms.look_for_launch(vm, &launch_spec.credentials).await {
                 Ok(seen) => break seen,
                 Err(error) => {
                     if !error.may_pass() || !pauses.pause().await {

@@ -11,24 +11,25 @@ use roost_supervise::{Chain, Tasks};
 use super::NewWorker;
 use crate::messages;
 use crate::model::WorkerModel;
-use crate::run::context::Context;
+use crate::run::spawn::Spawner;
 
 /// Says beside everything else that a worker is being started.
-pub(super) fn of_start(cx: &Arc<Context>, tasks: &Tasks, new: &NewWorker) {
-    let (cx, new) = (Arc::clone(cx), new.clone());
+pub(super) fn of_start(spawner: &Arc<Spawner>, tasks: &Tasks, new: &NewWorker) {
+    let (spawner, new) = (Arc::clone(spawner), new.clone());
     // Taken before anything else can be told of this worker.
     let first = Arc::clone(&new.telling).try_lock_owned();
     tasks.errand("job-message", async move {
-        note(&new, start(&cx, &new).await);
+        note(&new, start(&spawner, &new).await);
         drop(first);
     });
 }
 
-async fn start(cx: &Context, new: &NewWorker) -> Result<(), CallError> {
-    let (hatchery, worker, model) = (cx.hatchery(), &new.worker, new.model.display_name());
-    match (&new.job.id, cx.cds.v1(), cx.cds.v2()) {
+async fn start(spawner: &Spawner, new: &NewWorker) -> Result<(), CallError> {
+    let (hatchery, worker, model) =
+        (spawner.about.hatchery(), &new.worker, new.model.display_name());
+    match (&new.job.id, spawner.cds.v1(), spawner.cds.v2()) {
         (JobId::V1(number), Some(client), _) => {
-            let now = cx.now();
+            let now = spawner.about.now();
             let mut infos = vec![SpawnInfo::hatchery_starts(now, hatchery, worker, &model)];
             if matches!(&*new.model, WorkerModel::V1(model) if model.is_deprecated) {
                 infos.push(SpawnInfo::deprecated_model(now, &model));
@@ -46,12 +47,13 @@ async fn start(cx: &Context, new: &NewWorker) -> Result<(), CallError> {
 }
 
 /// Says that no worker came of it.
-pub(super) async fn of_failure(cx: &Context, new: &NewWorker, after: Duration, why: &str) {
-    let (hatchery, worker, model) = (cx.hatchery(), &new.worker, new.model.display_name());
+pub(super) async fn of_failure(spawner: &Spawner, new: &NewWorker, after: Duration, why: &str) {
+    let (hatchery, worker, model) =
+        (spawner.about.hatchery(), &new.worker, new.model.display_name());
     let _after_what_came_before = new.telling.lock().await;
-    let told = match (&new.job.id, cx.cds.v1(), cx.cds.v2()) {
+    let told = match (&new.job.id, spawner.cds.v1(), spawner.cds.v2()) {
         (JobId::V1(number), Some(client), _) => {
-            let info = SpawnInfo::spawn_failed(cx.now(), hatchery, &model, after, why);
+            let info = SpawnInfo::spawn_failed(spawner.about.now(), hatchery, &model, after, why);
             client.add_spawn_infos(*number, &[info]).await
         }
         (JobId::V2(uuid), _, Some(client)) => {

@@ -15,8 +15,8 @@ use super::end::watch_end;
 use super::give_up::{hand_back, put_down, record};
 use super::job_side::{Standing, standing};
 use crate::door::phase;
-use crate::run::context::Context;
 use crate::run::machine::{Launch, LaunchSeen};
+use crate::run::spawn::Spawner;
 
 /// How often it is looked whether CDS knows the worker by now. Only a look at what was read for all workers.
 const LOOK: Duration = Duration::from_secs(2);
@@ -49,68 +49,69 @@ enum End {
 }
 
 /// Watches beside everything else until the worker is registered, or has no time left for it.
-pub(super) fn watch(cx: &Arc<Context>, tasks: &Tasks, watched: Watched) {
-    cx.signals.workers.notify_one();
+pub(super) fn watch(spawner: &Arc<Spawner>, tasks: &Tasks, watched: Watched) {
+    spawner.signals.workers.notify_one();
     // From here on, also while it registers: a worker may be quicker than the next reading of the list.
-    watch_end(cx, tasks, watched.work.vm(), &watched.new.worker, &watched.new.job.id);
-    let cx = Arc::clone(cx);
-    tasks.aside("registration-watch", async move { until_registered(&cx, watched).await });
+    watch_end(spawner, tasks, watched.work.vm(), &watched.new.worker, &watched.new.job.id);
+    let spawner = Arc::clone(spawner);
+    tasks.aside("registration-watch", async move { until_registered(&spawner, watched).await });
 }
 
-async fn until_registered(cx: &Context, watched: Watched) {
-    let within = cx.config.lifetimes.registration;
+async fn until_registered(spawner: &Spawner, watched: Watched) {
+    let within = spawner.about.config.lifetimes.registration;
     let waiting = async {
         tokio::select! {
             biased;
-            () = registered(cx, &watched.new.worker) => Ok(()),
-            end = off_or_gone(cx, &watched) => Err(end),
-            exit = launch_ended(cx, &watched) => Err(End::LaunchEnded(exit)),
+            () = registered(spawner, &watched.new.worker) => Ok(()),
+            end = off_or_gone(spawner, &watched) => Err(end),
+            exit = launch_ended(spawner, &watched) => Err(End::LaunchEnded(exit)),
         }
     };
-    let run = cx.timelines.run(&watched.new.worker, phase::REGISTERING, within, waiting).await;
+    let run =
+        spawner.vms.timelines.run(&watched.new.worker, phase::REGISTERING, within, waiting).await;
     match run {
         Ok(()) => {
-            cx.scheduler().attempts.forget(&watched.new.job.id);
+            spawner.scheduler.lock().attempts.forget(&watched.new.job.id);
             drop(watched.work);
         }
-        Err(PhaseError::Failed { source, .. }) => conclude(cx, watched, source).await,
+        Err(PhaseError::Failed { source, .. }) => conclude(spawner, watched, source).await,
         // The clean-up decides, on views that it believes.
         Err(PhaseError::Overdue { .. }) => drop(watched.work),
     }
-    cx.signals.cleanup.notify_one();
+    spawner.signals.cleanup.notify_one();
 }
 
-async fn registered(cx: &Context, worker: &str) {
-    while !cx.scheduler().facts().registered.contains(worker) {
+async fn registered(spawner: &Spawner, worker: &str) {
+    while !spawner.scheduler.lock().facts().registered.contains(worker) {
         sleep(LOOK).await;
     }
 }
 
-async fn off_or_gone(cx: &Context, watched: &Watched) -> End {
+async fn off_or_gone(spawner: &Spawner, watched: &Watched) -> End {
     let condition = |vm: Option<&Arc<Vm>>| match vm {
         None => Check::Met(End::Gone),
         Some(vm) if vm.power == Power::Off => Check::Met(End::PoweredOff),
         Some(_) => Check::NotYet,
     };
     loop {
-        if let Ok(end) = cx.mirror.wait_until(watched.work.vm(), NO_END, condition).await {
+        if let Ok(end) = spawner.mirror.wait_until(watched.work.vm(), NO_END, condition).await {
             return end;
         }
     }
 }
 
 /// Ends when the guest says that the script has ended, and CDS that nobody works at the job.
-async fn launch_ended(cx: &Context, watched: &Watched) -> Option<Exit> {
+async fn launch_ended(spawner: &Spawner, watched: &Watched) -> Option<Exit> {
     let Watched { new, work, credentials, launch } = watched;
     let launched = Instant::now();
     for question in QUESTIONS {
         sleep_until(launched + question).await;
-        let exit = match cx.look_at_launch(work.vm(), credentials, *launch).await {
+        let exit = match spawner.vms.look_at_launch(work.vm(), credentials, *launch).await {
             Ok(LaunchSeen::Ended(exit)) => Some(exit),
             Ok(LaunchSeen::Absent) => None,
             Ok(LaunchSeen::Running { .. }) | Err(_) => continue,
         };
-        if is_unserved(cx, new).await.unwrap_or(false) {
+        if is_unserved(spawner, new).await.unwrap_or(false) {
             return exit;
         }
     }
@@ -118,21 +119,21 @@ async fn launch_ended(cx: &Context, watched: &Watched) -> Option<Exit> {
 }
 
 /// Whether CDS surely knows no such worker, and nobody works at the job. What cannot be read says nothing.
-async fn is_unserved(cx: &Context, new: &NewWorker) -> Result<bool, CallError> {
-    cx.read_workers().await?;
-    if cx.scheduler().facts().registered.contains(&*new.worker) {
+async fn is_unserved(spawner: &Spawner, new: &NewWorker) -> Result<bool, CallError> {
+    spawner.workers.read().await?;
+    if spawner.scheduler.lock().facts().registered.contains(&*new.worker) {
         return Ok(false);
     }
-    let (standing, _) = standing(cx, &new.job.id).await?;
+    let (standing, _) = standing(spawner, &new.job.id).await?;
     Ok(matches!(standing, Standing::Held | Standing::Free))
 }
 
 /// The VM first, then the job: what might still run in the VM must not meet a second worker.
-async fn conclude(cx: &Context, watched: Watched, end: End) {
+async fn conclude(spawner: &Spawner, watched: Watched, end: End) {
     let Watched { new, work, .. } = watched;
     let mut pauses = Pauses::within(FINDING_OUT);
     loop {
-        match is_unserved(cx, &new).await {
+        match is_unserved(spawner, &new).await {
             Ok(true) => break,
             Err(_) if pauses.pause().await => {}
             // A worker that was quick: registered and done between two readings. Or nobody says, and the clean-up has it.
@@ -152,8 +153,8 @@ async fn conclude(cx: &Context, watched: Watched, end: End) {
             ("the launch script does not run, and no worker registered".to_owned(), ENDED)
         }
     };
-    record(cx, &new, Some(work.vm()), &why, step);
-    put_down(cx, work, &why).await;
-    hand_back(cx, &new, &why).await;
-    cx.signals.plan.notify_one();
+    record(spawner, &new, Some(work.vm()), &why, step);
+    put_down(spawner, work, &why).await;
+    hand_back(spawner, &new, &why).await;
+    spawner.signals.plan.notify_one();
 }
