@@ -7,15 +7,17 @@ use anyhow::{Context as _, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use prometheus_client::registry::Registry as MetricRegistry;
-use roost_clock::{Random, SystemClock};
+use roost_clock::{Clock as _, Random, SystemClock};
 use roost_controller::serve::{Access, Tls, metrics_router, serve};
-use roost_kubelet::{Kubelet, KubeletCore, KubeletDoor, KubeletParts, NoPinger, Pinger, Settings};
+use roost_kubelet::{
+    Kubelet, KubeletCore, KubeletDoor, KubeletParts, NoPinger, Pinger, Settings, serving_tls,
+};
 use roost_microvm::{
     CocoonCli, CocoonSettings, IcmpPinger, Qemu, QemuSettings, Registry, RegistrySettings, Runtime,
 };
 use roost_settings::{LogFormat, LogLevel, LogSettings};
 use roost_supervise::ServiceManager;
-use roost_tls::{ClientCa, ServerFiles, ServerTls, TlsIdentity, TlsTrust};
+use roost_tls::{ClientCa, ServerTls, TlsTrust};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -57,6 +59,9 @@ pub(crate) struct Started {
 
 /// Joins pods and VMs and registers the node.
 pub(crate) async fn start(settings: Settings, cluster: kube::Config) -> anyhow::Result<Started> {
+    for name in &settings.not_followed {
+        tracing::warn!("{name} is set, and nothing comes of it");
+    }
     let tls = server_tls(&settings, cluster.root_cert.as_deref())?;
     let client = kube::Client::try_from(cluster).context("reaching the API server")?;
     let (node, port, metrics_addr) =
@@ -162,7 +167,7 @@ async fn listen(
     TcpListener::bind(address).await.context(words)
 }
 
-/// From the files if they are there. Without them the certificate is made now, which an API server believes only if it does not verify kubelets.
+/// Clients are known by `VK_CLIENT_CA`, else by the authority of the kubeconfig.
 fn server_tls(settings: &Settings, authorities: Option<&[Vec<u8>]>) -> anyhow::Result<ServerTls> {
     let known = authorities.map(|all| all.iter().map(|der| pem(der)).collect::<String>());
     let client_ca = match (&settings.client_ca, known.filter(|pem| !pem.is_empty())) {
@@ -175,27 +180,7 @@ fn server_tls(settings: &Settings, authorities: Option<&[Vec<u8>]>) -> anyhow::R
             None
         }
     };
-    if settings.tls_cert.exists() || settings.tls_key.exists() {
-        let (certificate, key) = (settings.tls_cert.clone(), settings.tls_key.clone());
-        return ServerTls::from_files(ServerFiles { certificate, key, client_ca })
-            .context("VK_TLS_CERT, VK_TLS_KEY, VK_CLIENT_CA");
-    }
-    tracing::warn!(
-        "{} is not there: the kubelet's certificate is self-signed",
-        settings.tls_cert.display()
-    );
-    let hosts = [settings.node_name.clone(), settings.node_ip.to_string()];
-    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-    let made = TlsIdentity::self_signed(&settings.node_name, &hosts)?;
-    let client_ca = match client_ca {
-        None => None,
-        Some(ClientCa::Pem(pem)) => Some(pem),
-        Some(ClientCa::File(path)) => Some(
-            std::fs::read(&path).with_context(|| format!("VK_CLIENT_CA: {}", path.display()))?,
-        ),
-    };
-    let (chain, key) = (made.certificate_pem(), made.key_pem());
-    Ok(ServerTls::from_pem(chain.as_bytes(), key.as_bytes(), client_ca.as_deref())?)
+    Ok(serving_tls(settings, client_ca, SystemClock.now())?)
 }
 
 fn pem(der: &[u8]) -> String {

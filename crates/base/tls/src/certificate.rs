@@ -14,6 +14,7 @@ pub struct Certificate {
     pub organisations: Vec<String>,
     pub issuer: String,
     pub is_self_signed: bool,
+    pub not_before: Timestamp,
     pub not_after: Timestamp,
 }
 
@@ -43,13 +44,15 @@ impl Certificate {
         let (issuer, body) = Der::take(body, SEQUENCE)?;
         let (validity, body) = Der::take(body, SEQUENCE)?;
         let (subject, _) = Der::take(body, SEQUENCE)?;
-        let not_after = Der::any(Der::any(validity)?.rest)?;
+        let not_before = Der::any(validity)?;
+        let not_after = Der::any(not_before.rest)?;
         Some(Self {
             is_self_signed: issuer == subject,
             common_name: attribute(subject, COMMON_NAME),
             organisations: attributes(subject, ORGANISATION),
             subject: name(subject),
             issuer: name(issuer),
+            not_before: time(not_before.tag, not_before.content)?,
             not_after: time(not_after.tag, not_after.content)?,
         })
     }

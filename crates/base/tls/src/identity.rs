@@ -6,9 +6,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::client::verify_server_name;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::server::ParsedCertificate;
 
-use crate::{PemError, Thumbprint, pem};
+use crate::{Certificate, PemError, Thumbprint, pem};
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,22 @@ impl TlsIdentity {
     /// The leaf certificate, for a client that is to trust it.
     pub fn certificate_der(&self) -> &[u8] {
         self.chain.first().map(AsRef::as_ref).unwrap_or_default()
+    }
+
+    /// What the leaf certificate says of itself.
+    pub fn certificate(&self) -> Option<Certificate> {
+        Certificate::read(self.certificate_der())
+    }
+
+    /// Whether the leaf certificate is one for this name or address.
+    pub fn is_for(&self, host: &str) -> bool {
+        let Some(leaf) = self.chain.first() else { return false };
+        let (Ok(name), Ok(parsed)) =
+            (ServerName::try_from(host), ParsedCertificate::try_from(leaf))
+        else {
+            return false;
+        };
+        verify_server_name(&parsed, &name).is_ok()
     }
 
     pub fn certificate_pem(&self) -> String {

@@ -10,7 +10,7 @@ use rustls::ServerConfig;
 use tokio::time::Instant;
 
 use crate::server::config;
-use crate::{PemFileError, ServerTls, ServerTlsError, TlsPart, pem};
+use crate::{PemFileError, ServerTls, ServerTlsError, TlsIdentity, TlsPart, pem};
 
 /// How often the files are looked at, at most. To look costs a few microseconds, and only while somebody connects.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -71,25 +71,29 @@ impl ServerFiles {
         }
     }
 
+    fn read(&self, part: TlsPart) -> Result<Vec<u8>, ServerFileError> {
+        let path = self.path(part);
+        let failed = |source| ServerFileError::Read { part, path: path.to_owned(), source };
+        pem::read_file(path).map_err(failed)
+    }
+
+    fn client_ca(&self) -> Result<Option<Vec<u8>>, ServerFileError> {
+        match &self.client_ca {
+            None => Ok(None),
+            Some(ClientCa::File(_)) => self.read(TlsPart::ClientCa).map(Some),
+            Some(ClientCa::Pem(known)) => Ok(Some(known.clone())),
+        }
+    }
+
+    fn unusable(&self, source: ServerTlsError) -> ServerFileError {
+        let part = source.part();
+        ServerFileError::Use { part, path: self.path(part).to_owned(), source }
+    }
+
     fn load(&self) -> Result<ServerConfig, ServerFileError> {
-        let read = |part| {
-            let path = self.path(part);
-            pem::read_file(path).map_err(|source| ServerFileError::Read {
-                part,
-                path: path.to_owned(),
-                source,
-            })
-        };
-        let (chain, key) = (read(TlsPart::Certificate)?, read(TlsPart::Key)?);
-        let client_ca = match &self.client_ca {
-            None => None,
-            Some(ClientCa::File(_)) => Some(read(TlsPart::ClientCa)?),
-            Some(ClientCa::Pem(known)) => Some(known.clone()),
-        };
-        config(&chain, &key, client_ca.as_deref()).map_err(|source| {
-            let part = source.part();
-            ServerFileError::Use { part, path: self.path(part).to_owned(), source }
-        })
+        let (chain, key) = (self.read(TlsPart::Certificate)?, self.read(TlsPart::Key)?);
+        let client_ca = self.client_ca()?;
+        config(&chain, &key, client_ca.as_deref()).map_err(|source| self.unusable(source))
     }
 
     /// Changes with every write and every replacement, also of what a symbolic link leads to.
@@ -157,6 +161,17 @@ impl ServerTls {
         let state = Mutex::new(State { looked: Instant::now(), seen });
         Ok(Self::new(config, takes_certificates, Some(Watched { files, state })))
     }
+
+    /// Shows a certificate that was made for the time until the files are there, and then theirs.
+    pub fn until_files(files: ServerFiles, made: &TlsIdentity) -> Result<Self, ServerFileError> {
+        let seen = files.signature();
+        let client_ca = files.client_ca()?;
+        let (chain, key) = (made.certificate_pem(), made.key_pem());
+        let config = config(chain.as_bytes(), key.as_bytes(), client_ca.as_deref());
+        let config = config.map_err(|source| files.unusable(source))?;
+        let state = Mutex::new(State { looked: Instant::now(), seen });
+        Ok(Self::new(config, client_ca.is_some(), Some(Watched { files, state })))
+    }
 }
 
 #[cfg(test)]
@@ -168,7 +183,7 @@ mod tests {
     use rustls::{ClientConnection, ServerConnection};
 
     use super::*;
-    use crate::{TlsIdentity, TlsTrust};
+    use crate::TlsTrust;
 
     /// A folder of this test's own with the files of a server.
     struct Shelf(PathBuf);
@@ -254,6 +269,26 @@ mod tests {
         let third = shelf.renew();
         tokio::time::advance(LOOK_EVERY).await;
         assert!(greets(server.current(), &third), "mended later");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_certificate_is_made_for_the_time_until_the_files_are_there() {
+        let shelf = Shelf::new();
+        let made = TlsIdentity::self_signed("server", &[]).unwrap();
+        let server = ServerTls::until_files(shelf.files(), &made).unwrap();
+        assert!(greets(server.current(), &TlsTrust::Thumbprint(made.thumbprint())));
+        let first = shelf.renew();
+        tokio::time::advance(LOOK_EVERY).await;
+        assert!(greets(server.current(), &first));
+    }
+
+    #[test]
+    fn a_certificate_is_for_its_hosts_and_no_others() {
+        let made = TlsIdentity::self_signed("server", &["node-1", "10.0.0.7"]).unwrap();
+        let is_for = ["node-1", "10.0.0.7", "node-2", "10.0.0.8", ""].map(|host| made.is_for(host));
+        assert_eq!(is_for, [true, true, false, false, false]);
+        let said = made.certificate().unwrap();
+        assert!(said.not_before < said.not_after);
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use crate::pods::{
     Host, Journal, Limits, Pinger, PodReconciler, PodWork, SnapshotCache, StartupError, Steering,
     Strangers, compare_with, follow_vms, take_stock,
 };
+use crate::serving::CertificateKeeper;
 use crate::settings::Settings;
 use crate::usage::{Sampler, UsageCollector};
 
@@ -63,6 +64,7 @@ impl From<NodeError> for StartError {
 pub struct Kubelet {
     manager: Manager,
     node: NodeKeeper,
+    certificate: CertificateKeeper,
     work: PodWork,
     pods: Store<Pod>,
     sampler: Arc<Sampler>,
@@ -117,6 +119,12 @@ impl Kubelet {
             trouble: Trouble::default(),
         };
         node.register().await?;
+        let certificate = CertificateKeeper {
+            client: client.clone(),
+            settings: Arc::clone(&settings),
+            clock: Arc::clone(&clock),
+            random: random.fork("certificate"),
+        };
         let steering = Steering::read(client.clone(), &settings.node_name).await;
         let steering = steering.map_err(|error| StartError::Node(Box::new(error)))?;
 
@@ -156,7 +164,7 @@ impl Kubelet {
         });
         let usage = UsageCollector(Arc::clone(&sampler));
         metrics.sub_registry_with_prefix(PREFIX).register_collector(Box::new(usage));
-        Ok(Self { manager, node, work, pods: pods.store(), sampler })
+        Ok(Self { manager, node, certificate, work, pods: pods.store(), sampler })
     }
 
     /// What answers the API server. `metrics`: the registry that the kubelet was started with.
@@ -207,6 +215,7 @@ impl Kubelet {
             () = self.node.keep(|vms| compare_with(&self.work, vms)) => {}
             () = follow_vms(self.work.clone()) => {}
             () = self.work.host.keep_cache() => {}
+            () = self.certificate.keep() => {}
         }
         self.work.stop().await;
     }

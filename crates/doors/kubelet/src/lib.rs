@@ -10,6 +10,7 @@ mod metrics;
 mod node;
 pub mod planted;
 mod pods;
+mod serving;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -21,4 +22,5 @@ pub use front_door::{KubeletCore, KubeletDoor, WORDS};
 pub use kubelet::{Kubelet, KubeletParts, StartError};
 pub use node::Resources;
 pub use pods::{NoPinger, OrphanPolicy, Pinger, StartupError};
+pub use serving::{ServingError, serving_tls};
 pub use settings::{Problem, QemuVariables, Settings};

@@ -41,6 +41,8 @@ pub struct Settings {
     pub registry_ca: Option<PathBuf>,
     pub tls_cert: PathBuf,
     pub tls_key: PathBuf,
+    /// The cluster signs the certificate, and the files are ours.
+    pub requests_certificate: bool,
     /// Authorities of clients. `None`: that of the API server.
     pub client_ca: Option<PathBuf>,
     pub deletes_hibernate_tag: bool,
@@ -54,6 +56,8 @@ pub struct Settings {
     pub snapshot_cache: Option<u64>,
     /// The control group of all VMs. `None`: VMs stay where their runtime puts them.
     pub cgroup_parent: Option<String>,
+    /// Variables that are set and that nothing comes of.
+    pub not_followed: Vec<&'static str>,
     /// VMs are QEMU's own. `None`: those of `cocoon`.
     pub qemu: Option<QemuVariables>,
 }
@@ -133,6 +137,20 @@ impl Reader<'_> {
         })
     }
 }
+
+/// Of other releases of vk-cocoon. Whoever sets them is told that nothing comes of it.
+const NOT_FOLLOWED: [&str; 10] = [
+    "VK_SSH_PASSWORD",
+    "VK_RESTORE_MODE",
+    "VK_STAGING_DIR",
+    "VK_PEER_ADDR",
+    "VK_COCOON_SNAPSHOT_DIR",
+    "SNAPSHOT_ZSTD_LEVEL",
+    "SNAPSHOT_CHUNK_SIZE_MIB",
+    "SNAPSHOT_TRANSFER_CONCURRENCY",
+    "SNAPSHOT_MEMORY_BUDGET_MIB",
+    "SNAPSHOT_PULL_BUDGET_MIB",
+];
 
 const COCOON_ROOT: &str = "/var/lib/cocoon";
 const REGISTRY: &str = "http://epoch.cocoon-system.svc:8080";
@@ -247,6 +265,7 @@ impl Settings {
             registry_ca: reader.text("EPOCH_CA_CERT").map(PathBuf::from),
             tls_cert: reader.or("VK_TLS_CERT", "/etc/cocoon/vk/tls/vk-kubelet.crt").into(),
             tls_key: reader.or("VK_TLS_KEY", "/etc/cocoon/vk/tls/vk-kubelet.key").into(),
+            requests_certificate: reader.parse("VK_TLS_CSR", false, flag),
             client_ca: reader.text("VK_CLIENT_CA").map(PathBuf::from),
             deletes_hibernate_tag: reader.parse("VK_DELETE_HIBERNATE_TAG", false, flag),
             pulls: reader.parse("VK_MAX_PULLS", 2, several),
@@ -259,6 +278,10 @@ impl Settings {
                 .text("COCOON_RUN_DIR")
                 .map_or_else(|| root_dir.join("run"), PathBuf::from),
             root_dir,
+            not_followed: {
+                let is_set = |name: &&str| reader.text(name).is_some();
+                NOT_FOLLOWED.into_iter().filter(is_set).collect()
+            },
             qemu,
         };
         if reader.problems.is_empty() { Ok(settings) } else { Err(reader.problems) }
@@ -332,6 +355,27 @@ mod tests {
         let settings = read(&[("VK_RUNTIME", "qemu"), ("OCI_REGISTRY", "http://r")]).unwrap();
         assert_eq!(settings.registry.as_deref(), Some("http://r"));
         assert_eq!(read(&[("VK_RUNTIME", "xen")]).unwrap_err()[0].variable, "VK_RUNTIME");
+    }
+
+    #[test]
+    fn every_variable_stands_in_the_file_of_the_unit() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let get = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            (name == "VK_RUNTIME").then(|| "qemu".to_owned())
+        };
+        Settings::read(&get).unwrap();
+        let file = include_str!("../../../../deploy/systemd/roost-kubelet.env");
+        let asked = asked.into_inner();
+        for name in asked.iter().filter(|name| !NOT_FOLLOWED.contains(&name.as_str())) {
+            assert!(file.contains(&format!("\n#{name}=")), "{name} is not in the file");
+        }
+    }
+
+    #[test]
+    fn what_is_not_followed_is_named() {
+        let settings = read(&[("VK_PEER_ADDR", ":12501"), ("VK_NODE_NAME", "a")]).unwrap();
+        assert_eq!(settings.not_followed, ["VK_PEER_ADDR"]);
     }
 
     #[test]

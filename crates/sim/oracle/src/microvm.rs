@@ -25,6 +25,8 @@ pub struct Microvm {
     pub kernel: PathBuf,
     pub initrd: PathBuf,
     pub cmdline: &'static str,
+    /// Where the packages of the guest are unpacked: kernel, guest agent, busybox.
+    pub packages: [PathBuf; 3],
 }
 
 /// From the Debian packages `qemu-system-x86`, `qemu-utils`, `qemu-guest-agent`, `busybox-static` and `linux-image-cloud-amd64`; nothing is installed.
@@ -57,6 +59,7 @@ fn fetch() -> Result<Microvm, Missing> {
         kernel: kernel.join("boot").join(format!("vmlinuz-{version}")),
         initrd: folder.join("initrd"),
         cmdline: "console=ttyS0 quiet panic=1 random.trust_cpu=on",
+        packages: [kernel, agent, busybox],
     })
 }
 

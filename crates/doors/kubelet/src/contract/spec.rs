@@ -98,7 +98,8 @@ impl VmSpec {
         };
         let owned = |key: &str| text(key).map(str::to_owned);
         let is_true = |key: &str| annotations.get(key).is_some_and(|value| value == "true");
-        let name = owned(key::VM_NAME).ok_or_else(|| SpecError::NoName { pod: key_of(pod) })?;
+        let name = text(key::VM_NAME).ok_or_else(|| SpecError::NoName { pod: key_of(pod) })?;
+        let name = fill_in(name, pod);
         if !is_name(&name) {
             return Err(SpecError::BadName { name });
         }
@@ -168,6 +169,13 @@ fn key_of(pod: &Pod) -> String {
         meta.namespace.as_deref().unwrap_or_default(),
         meta.name.as_deref().unwrap_or_default()
     )
+}
+
+/// Pods of one template have one annotation, and each needs a VM of its own name.
+fn fill_in(name: &str, pod: &Pod) -> String {
+    let of = |part: &Option<String>| part.clone().unwrap_or_default();
+    name.replace("$(POD_NAMESPACE)", &of(&pod.metadata.namespace))
+        .replace("$(POD_NAME)", &of(&pod.metadata.name))
 }
 
 fn is_name(name: &str) -> bool {
@@ -254,6 +262,13 @@ mod tests {
         assert!(!spec.hibernate, "only the word `true` is true");
         assert_eq!(spec.storage.as_deref(), Some("21474836480"));
         assert_eq!(spec.probe_port, Some(22));
+    }
+
+    #[test]
+    fn pods_of_one_template_get_a_name_each() {
+        let name = |text| VmSpec::of(&pod("web-7d4-x2", &[(key::VM_NAME, text)])).map(|it| it.name);
+        assert_eq!(name("vk-$(POD_NAMESPACE)-$(POD_NAME)").as_deref(), Ok("vk-ns-web-7d4-x2"));
+        assert!(matches!(name("vk-$(NODE)"), Err(SpecError::BadName { .. })));
     }
 
     #[test]

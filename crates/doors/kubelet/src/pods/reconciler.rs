@@ -60,6 +60,9 @@ impl Reconciler for PodReconciler {
             (Some(pod), Some(spec)) => Some(Wanted { pod, spec: spec.as_ref() }),
             _ => None,
         };
+        if let (Some(pod), Some(Ok(spec))) = (pod, &spec) {
+            self.work.table.follow(key, &pod.uid().unwrap_or_default(), spec);
+        }
         let now = self.work.host.clock.now();
         let mut next = Next::AwaitChange;
         // A pod is tracked or forgotten, and then there is one more step at most.
@@ -83,14 +86,15 @@ impl Reconciler for PodReconciler {
                     break;
                 }
                 step => {
-                    self.begin(
-                        step,
-                        key,
-                        pod,
-                        spec.as_ref().and_then(|spec| spec.as_ref().ok()),
-                        seen,
-                    )
-                    .await?;
+                    let is_tried_again = matches!(step, Step::Evict | Step::BringUp);
+                    let spec = spec.as_ref().and_then(|spec| spec.as_ref().ok());
+                    self.begin(step, key, pod, spec, seen).await?;
+                    // What has begun calls when it ends; what could not even begin has to be looked at again.
+                    let seen = self.work.table.get(key).filter(|seen| seen.activity.is_none());
+                    let failure = seen.and_then(|seen| seen.failure);
+                    if let Some(failure) = failure.filter(|it| is_tried_again && it.retry > now) {
+                        next = Next::At(failure.retry);
+                    }
                     break;
                 }
             }
@@ -140,9 +144,13 @@ impl PodReconciler {
             // Whoever holds new VMs back has every pod looked at when it is over.
             (Step::BringUp, Some(_), Some(spec), _)
                 if spec.managed && self.work.steering.held().is_some() => {}
-            (Step::BringUp, Some(pod), Some(spec), _) => {
-                self.work.bring_up(Arc::clone(pod), key, spec.clone());
-            }
+            (Step::BringUp, Some(pod), Some(spec), _) => match self.work.table.claim(key, spec) {
+                Ok(()) => self.work.bring_up(Arc::clone(pod), key, spec.clone()),
+                Err(other) => {
+                    let text = format!("create: VM {} is that of pod {other}", spec.name);
+                    self.work.failed(pod, key, "CreateBringUpFailed", &text);
+                }
+            },
             (Step::Hibernate, Some(pod), Some(spec), Some(vm)) => {
                 self.work.hibernate(Arc::clone(pod), key, spec.clone(), vm);
             }

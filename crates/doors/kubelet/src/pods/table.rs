@@ -177,6 +177,32 @@ impl PodTable {
         ids.chain(names).collect()
     }
 
+    /// Makes the VM's name this pod's. `Err`: it is that of another pod, which comes first. VMs of others may be shown by several pods.
+    pub(crate) fn claim(&self, key: &Key, spec: &VmSpec) -> Result<(), Key> {
+        let mut pods = self.lock();
+        let has = |pod: &Tracked| {
+            pod.spec.as_ref().is_some_and(|other| other.managed && other.name == spec.name)
+        };
+        let holder = pods.iter().find(|(other, pod)| *other != key && has(pod));
+        if let (true, Some((other, _))) = (spec.managed, holder) {
+            return Err(other.clone());
+        }
+        if let Some(pod) = pods.get_mut(key) {
+            pod.spec = Some(spec.clone());
+        }
+        Ok(())
+    }
+
+    /// Annotations may change while the VM runs: the policy that it is saved by, whether its snapshot is kept. Whose VM it is stays.
+    pub(crate) fn follow(&self, key: &Key, uid: &str, spec: &VmSpec) {
+        self.change(key, |pod| {
+            let Some(known) = pod.spec.as_mut().filter(|_| pod.uid == uid) else { return };
+            if known.name == spec.name && known.managed == spec.managed && known != spec {
+                *known = spec.clone();
+            }
+        });
+    }
+
     /// How many pods have a VM.
     pub(crate) fn vms(&self) -> usize {
         self.lock().values().filter(|pod| pod.vm.is_some()).count()
@@ -195,6 +221,49 @@ impl PodTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::key;
+    use crate::testing::pod;
+
+    fn spec(annotations: &[(&str, &str)]) -> VmSpec {
+        let mut all = vec![(key::VM_NAME, "x"), (key::MANAGED, "true")];
+        all.extend(annotations);
+        VmSpec::of(&pod("a", &all)).unwrap()
+    }
+
+    #[test]
+    fn a_name_belongs_to_the_first_pod_that_asks_until_it_is_forgotten() {
+        let table = PodTable::default();
+        let [a, b] = ["a", "b"].map(|name| Key::of(&pod(name, &[])));
+        for key in [&a, &b] {
+            table.put(key.clone(), Tracked::default());
+        }
+        assert_eq!(table.claim(&a, &spec(&[])), Ok(()));
+        assert_eq!(table.claim(&a, &spec(&[])), Ok(()), "it is its own");
+        assert_eq!(table.claim(&b, &spec(&[])), Err(a.clone()));
+        assert_eq!(table.claim(&b, &spec(&[(key::VM_NAME, "y")])), Ok(()));
+        table.forget(&a);
+        assert_eq!(table.claim(&b, &spec(&[])), Ok(()));
+    }
+
+    #[test]
+    fn annotations_that_change_are_followed_and_vms_do_not_change_hands() {
+        let table = PodTable::default();
+        let key = Key::of(&pod("a", &[]));
+        let known = Some(spec(&[]));
+        table.put(
+            key.clone(),
+            Tracked { uid: "u".into(), spec: known.clone(), ..Tracked::default() },
+        );
+        let has = || table.get(&key).unwrap().spec;
+        let kept = spec(&[(key::KEEP_SNAPSHOT, "true")]);
+        table.follow(&key, "another", &kept);
+        assert_eq!(has(), known, "that is another pod's");
+        table.follow(&key, "u", &kept);
+        assert!(has().unwrap().keep_snapshot);
+        table.follow(&key, "u", &spec(&[(key::MANAGED, "false")]));
+        table.follow(&key, "u", &spec(&[(key::VM_NAME, "y")]));
+        assert_eq!(has(), Some(kept));
+    }
 
     #[test]
     fn pauses_double_up_to_the_longest() {

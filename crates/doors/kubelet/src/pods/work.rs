@@ -88,10 +88,7 @@ impl PodWork {
             if spec.restore_from_hibernate { Activity::Waking } else { Activity::Creating };
         let generation = observed_generation(&pod);
         let progress = self.transfer(key);
-        self.table.change(key, |seen| {
-            seen.spec = Some(spec.clone());
-            seen.say(LifecycleState::Creating, generation, "");
-        });
+        self.table.change(key, |seen| seen.say(LifecycleState::Creating, generation, ""));
         let task = key.clone();
         self.begin(key, activity(Waiting::Queued), async move {
             let began = work.host.clock.now();
@@ -260,7 +257,9 @@ impl PodWork {
         let annotations = json!({key::VM_ID: null, key::VM_IP: null});
         let patch = json!({"metadata": {"uid": pod.metadata.uid, "annotations": annotations}});
         match api.patch(key.name(), &PatchParams::default(), &Patch::Merge(patch)).await {
-            Ok(now) => Ok(VmSpec::of(&now).is_ok_and(|spec| spec.hibernate)),
+            // One that is to go is saved as its policy says, not as one that will wake.
+            Ok(now) => Ok(now.metadata.deletion_timestamp.is_none()
+                && VmSpec::of(&now).is_ok_and(|spec| spec.hibernate)),
             // It is gone, or another has its name: it does not want its VM back.
             Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => Ok(true),
             Err(error) => Err(error),

@@ -1,5 +1,6 @@
 use kube::ResourceExt;
 use roost_cocoon_sim::Fault;
+use roost_kube_sim::{Action, Rule, When};
 use roost_kubelet::key;
 use tokio::time::sleep;
 
@@ -144,4 +145,43 @@ async fn a_vm_that_appears_later_without_a_pod_is_found_while_the_kubelet_runs()
         assert!(lab.vm_names().contains(&"vk-default-a".to_owned()));
         node.stop().await;
     }
+}
+
+/// The runtime answers nothing about the VM. Either it does again in time, or the pod cannot be kept.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_cannot_be_looked_at_ends_its_pod_after_half_an_hour_and_not_before() {
+    for (failures, ends) in [(10, false), (10_000, true)] {
+        let lab = Lab::new();
+        let _node = lab.start().await.unwrap();
+        lab.run_pod("a").await;
+        lab.ready("a").await;
+        lab.host.add_fault(Fault::of("vm inspect").fails("no answer").times(failures));
+        lab.host.crash("vk-default-a", true);
+        sleep(secs(25 * 60)).await;
+        assert!(lab.pod("a").await.is_some(), "it is not given up yet");
+        sleep(secs(10 * 60)).await;
+        assert_eq!(lab.pod("a").await.is_none(), ends);
+        if !ends {
+            lab.ready("a").await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pod_of_a_lost_vm_is_deleted_as_soon_as_the_api_server_lets_it_be() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    lab.sim.add_rule(Rule {
+        verb: "delete".into(),
+        resource: "pods".into(),
+        when: When { times: Some(4), ..When::default() },
+        action: Action::Status { code: 500 },
+        ..Rule::default()
+    });
+    lab.host.with_host(|host| host.remove("vk-default-a", true)).unwrap();
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert_eq!(lab.sim.rules()[0].fired, 4);
+    assert!(lab.vm_names().is_empty(), "and it gets no other VM");
 }

@@ -170,3 +170,35 @@ async fn a_windows_guest_without_a_console_is_said_to_have_failed() {
     tokio::time::sleep(secs(5)).await;
     assert_eq!(lab.vm_names(), ["vk-default-a"], "it goes on without");
 }
+
+/// The folder holds all that is needed: no snapshot is looked for, saved or pulled.
+#[tokio::test(start_paused = true)]
+async fn a_clone_from_a_folder_costs_one_call() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    let before = lab.host.journal().len();
+    lab.apply("a", &[(key::CLONE_FROM_DIR, "/data/base"), (key::IMAGE, "img")]).await;
+    lab.ready("a").await;
+    assert_eq!(calls(&lab, before), ["vm clone"]);
+}
+
+/// The operator moves a pod: it sleeps, its pod goes, and another one is to wake from what is left.
+#[tokio::test(start_paused = true)]
+async fn a_new_pod_wakes_from_what_another_left_if_that_is_asked_for() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("it sleeps", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    lab.delete("a").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert_eq!(registry.tags(), ["vk-default-a:hibernate"], "what was saved stays");
+    let restore = [(key::MODE, "run"), (key::IMAGE, "img"), (key::RESTORE_FROM_HIBERNATE, "true")];
+    lab.apply("a", &restore).await;
+    lab.ready("a").await;
+    lab.host.with_host(|host| assert_eq!(host.memory("vk-default-a"), Some("count=7")));
+}

@@ -80,6 +80,51 @@ async fn what_cannot_be_saved_is_not_deleted() {
     assert_eq!(saves, 3);
 }
 
+/// The operator says it just before it deletes the pod.
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_is_kept_if_that_is_asked_for_before_the_pod_goes() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    for name in ["a", "b"] {
+        let annotations =
+            [(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")];
+        lab.apply(name, &annotations).await;
+        lab.ready(name).await;
+    }
+    lab.annotate("a", key::KEEP_SNAPSHOT, Some("true")).await;
+    // Nothing is asked for any more.
+    lab.annotate("b", key::SNAPSHOT_POLICY, Some("never")).await;
+    for name in ["a", "b"] {
+        lab.delete(name).await;
+        lab.until("the pod is gone", async |lab: &Lab| lab.pod(name).await.is_none()).await;
+    }
+    let kept: Vec<String> =
+        lab.host.with_host(|host| host.snapshots().map(|it| it.name.clone()).collect());
+    assert_eq!(kept, ["vk-default-a"]);
+    assert_eq!(registry.tags(), ["vk-default-a:latest"]);
+}
+
+/// It is deleted while it is being saved for a sleep that will never end.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_deleted_on_its_way_to_sleep_is_saved_as_its_policy_says() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    lab.apply("a", &[(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")])
+        .await;
+    lab.ready("a").await;
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("it is being pushed", async |lab: &Lab| {
+        lab.host.journal().iter().any(|call| call.starts_with("snapshot export"))
+    })
+    .await;
+    lab.delete("a").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert!(registry.tags().contains(&"vk-default-a:latest".to_owned()), "{:?}", registry.tags());
+    assert!(lab.vm_names().is_empty());
+}
+
 /// The command that removes the VM is killed after it has done its work. The tag is all that is left of the VM then, and it was taken back.
 #[tokio::test(start_paused = true)]
 async fn a_removal_whose_answer_is_lost_keeps_what_was_saved() {

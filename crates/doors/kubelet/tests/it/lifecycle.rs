@@ -152,3 +152,26 @@ async fn a_pod_without_a_vm_name_says_so() {
     lab.ready("a").await;
     assert!(is_ready(&lab.pod("a").await.unwrap()));
 }
+
+/// Two pods of one name for a VM, as an update of a Deployment makes them: the second must neither take the first one's VM nor lose its own later.
+#[tokio::test(start_paused = true)]
+async fn a_vm_is_never_shared_and_the_second_pod_waits_until_it_is_free() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    let shared = [(key::VM_NAME, "vk-shared"), (key::MODE, "run"), (key::IMAGE, "img")];
+    lab.apply("a", &shared).await;
+    lab.ready("a").await;
+    let first = lab.pod("a").await.unwrap().annotations()[key::VM_ID].clone();
+    lab.apply("b", &shared).await;
+    lab.until("b says why it waits", async |lab: &Lab| {
+        let status = lab.pod("b").await.and_then(|pod| pod.status).unwrap_or_default();
+        status.message.is_some_and(|it| it.contains("VM vk-shared is that of pod default/a"))
+    })
+    .await;
+    lab.delete("a").await;
+    lab.ready("b").await;
+    let second = lab.pod("b").await.unwrap().annotations()[key::VM_ID].clone();
+    assert_ne!(first, second, "a VM of its own");
+    sleep(secs(600)).await;
+    assert_eq!(lab.vm_names(), ["vk-shared"]);
+}

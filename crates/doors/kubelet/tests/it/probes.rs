@@ -132,3 +132,13 @@ async fn a_pod_for_other_processors_is_refused() {
         status.message.unwrap().contains("wants snapshot CPU class icelake, this node has zen4")
     );
 }
+
+/// The environment does not reach the guest, so what it is made from may be missing.
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_is_missing_holds_no_vm_back() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    let from = json!({"configMapKeyRef": {"name": "nowhere", "key": "x"}});
+    apply(&lab, json!({"env": [{"name": "X", "valueFrom": from}]})).await;
+    lab.ready("a").await;
+}

@@ -219,6 +219,7 @@ mod tests {
             subject: "vc".into(),
             issuer: "ca".into(),
             is_self_signed: false,
+            not_before: NOW,
             not_after: NOW + SignedDuration::from_hours(24 * 10),
         };
         let pass = || Finding::pass(CERTIFICATE, "vc");

@@ -1,4 +1,4 @@
-//! The process that stands for a VM. It does nothing but serve the VM's serial console.
+//! The process that stands for a VM. It boots, and then does nothing but serve the VM's serial console.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,6 +13,7 @@ pub(super) const VERB: &str = "guest-process";
 
 /// Until it is killed. Each line that is typed comes back and is written into the log.
 pub(super) fn serve(folder: &Path) -> ExitCode {
+    boot();
     // Of the process before a restart.
     let _ = fs::remove_file("console.sock");
     // By its name alone: paths of sockets must be short, and this is the folder that the process is in.
@@ -24,6 +25,12 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
         }
     }
     hang()
+}
+
+/// What has used no processor at all is no VM to whoever measures.
+fn boot() {
+    let sum = (0..4_000_000_u64).fold(0, |sum, step| std::hint::black_box(sum ^ step));
+    std::hint::black_box(sum);
 }
 
 fn talk(caller: &UnixStream, folder: &Path) -> io::Result<()> {

@@ -17,7 +17,7 @@ struct Subject {
     names: &'static [&'static str],
 }
 
-const SUBJECTS: [Subject; 8] = [
+const SUBJECTS: [Subject; 9] = [
     Subject {
         file: "apiserver",
         name: "kube-apiserver",
@@ -39,6 +39,7 @@ const SUBJECTS: [Subject; 8] = [
         names: &[],
     },
     Subject { file: "scheduler", name: "system:kube-scheduler", group: None, names: &[] },
+    Subject { file: "metrics-server", name: "metrics-server", group: None, names: &[] },
     // The API server, towards kubelets.
     Subject {
         file: "kubelet-client",

@@ -16,6 +16,9 @@ use crate::scratch::Scratch;
 const START_TRIES: u32 = 600;
 const TRY_EVERY: Duration = Duration::from_millis(200);
 
+/// How the API server finds the metrics server, and what that may do.
+const METRICS_SERVER: &str = include_str!("metrics-server.yaml");
+
 /// What runs beside etcd and the API server.
 #[derive(Debug, Clone, Default)]
 pub struct ClusterOptions {
@@ -57,7 +60,7 @@ impl Cluster {
         let mut etcd = Daemon::start("etcd", &etcd, &etcd_arguments(&at, store, peers), &at);
         wait_for("etcd", &mut etcd, || TcpStream::connect(("127.0.0.1", store)).is_ok());
         let arguments = api_server_arguments(&at, store, port, options);
-        for who in ["admin", "controller-manager", "scheduler", "node"] {
+        for who in ["admin", "controller-manager", "scheduler", "node", "metrics-server"] {
             let text = kubeconfig(&at, who, port);
             let path = at.join(format!("{who}.kubeconfig"));
             fs::write(&path, text)
@@ -145,6 +148,18 @@ impl Cluster {
         self.start_api_server();
     }
 
+    /// Starts the metrics server beside it, with the rights that its own manifests give it, and has the API server pass requests for figures on.
+    /// `None` after a line that says so when it cannot be had.
+    pub fn start_metrics_server(&mut self) -> Option<()> {
+        let binary = super::metrics_server()?;
+        let (port, arguments) = metrics_server_arguments(self.folder.path());
+        let objects = METRICS_SERVER.replace("PORT", &port.to_string());
+        let objects = self.kubectl.file("metrics-server.yaml", &objects);
+        self.kubectl.stdout(&["apply", "-f", &objects]);
+        self.start_other("metrics-server", &binary, (port, arguments));
+        Some(())
+    }
+
     fn start_other(&mut self, name: &str, binary: &Binary, (port, arguments): (u16, Vec<String>)) {
         let mut daemon = Daemon::start(name, binary, &arguments, self.folder.path());
         wait_for(name, &mut daemon, || TcpStream::connect(("127.0.0.1", port)).is_ok());
@@ -217,7 +232,6 @@ fn api_server_arguments(
         "--requestheader-allowed-names=front-proxy-client".to_owned(),
         format!("--proxy-client-cert-file={}", file("front-proxy-client.crt")),
         format!("--proxy-client-key-file={}", file("front-proxy-client.key")),
-        "--enable-aggregator-routing=true".to_owned(),
         "--enable-admission-plugins=NodeRestriction".to_owned(),
         // A loopback address is no valid endpoint.
         "--endpoint-reconciler-type=none".to_owned(),
@@ -266,6 +280,26 @@ fn scheduler_arguments(folder: &Path) -> (u16, Vec<String>) {
         format!("--secure-port={port}"),
         format!("--cert-dir={}", file("scheduler-certificates")),
         "--leader-elect=false".to_owned(),
+    ];
+    (port, arguments)
+}
+
+fn metrics_server_arguments(folder: &Path) -> (u16, Vec<String>) {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (port, config) = (free_port(), file("metrics-server.kubeconfig"));
+    let arguments = vec![
+        format!("--kubeconfig={config}"),
+        format!("--authentication-kubeconfig={config}"),
+        format!("--authorization-kubeconfig={config}"),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        format!("--cert-dir={}", file("metrics-server-certificates")),
+        format!("--kubelet-certificate-authority={}", file("ca.crt")),
+        "--kubelet-use-node-status-port".to_owned(),
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        // As often as it can, for nobody likes to wait.
+        "--metric-resolution=10s".to_owned(),
+        "--kubelet-request-timeout=8s".to_owned(),
     ];
     (port, arguments)
 }
