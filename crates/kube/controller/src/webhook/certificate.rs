@@ -37,8 +37,9 @@ use crate::serve::Tls;
 const VALID: SignedDuration = SignedDuration::from_hours(90 * 24);
 const REPLACED_AFTER: SignedDuration = SignedDuration::from_hours(60 * 24);
 
-/// How often the Secret and the bundles are looked at.
-const LOOK_EVERY: Duration = Duration::from_mins(5);
+/// How often the Secret and the bundles are looked at. A configuration that was just applied, or applied anew without its bundle, refuses every object
+/// until it has one, so not in minutes.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Says in the Secret when its certificate is to be replaced.
