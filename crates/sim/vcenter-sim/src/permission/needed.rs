@@ -212,6 +212,7 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "System.Anonymous",
     "System.Read",
     "System.View",
+    "VApp.ApplicationConfig",
     "VApp.Create",
     "VApp.Export",
     "VApp.Import",
