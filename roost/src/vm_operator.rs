@@ -24,8 +24,8 @@ use roost_tls::ServerTls;
 use roost_vim::{Credentials, HttpTransport, Settings, TlsTrust};
 use roost_vm_operator::access::LEASE;
 use roost_vm_operator::{
-    CREDENTIALS_SECRET, OwnVms, PROVIDER_CONFIG_MAP, ProviderConfig, VmOperator as Door,
-    VmOperatorSettings, WORDS,
+    CREDENTIALS_SECRET, OwnVms, PROVIDER_CONFIG_MAP, ProviderConfig, READ_INSTEAD,
+    VmOperator as Door, VmOperatorSettings, WORDS,
 };
 use tokio::task::JoinSet;
 
@@ -210,7 +210,8 @@ async fn log_in(
     address: &str,
     login: Credentials,
 ) -> anyhow::Result<Fleet> {
-    let vcenter = Settings::new(address, login).context("VcPNID")?;
+    let mut vcenter = Settings::new(address, login).context("VcPNID")?;
+    vcenter.stream.read_instead = Some(READ_INSTEAD);
     let trust = match (&config.ca_file, config.insecure) {
         (_, true) => TlsTrust::Insecure,
         (Some(file), false) => TlsTrust::CaFile(file.into()),
@@ -240,6 +241,7 @@ pub(crate) fn over(
         extra_config: said.extra_config,
         max_creates: said.max_creates,
         async_create: said.async_create,
+        image_cache_ttl: said.image_cache_ttl,
         features: said.features,
         ..config.provider.clone()
     };

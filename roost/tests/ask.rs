@@ -20,6 +20,7 @@ fn one_job() -> StandIn {
     let job = RequestView {
         id: id("42"),
         noun: "job".into(),
+        group: "project".into(),
         project: None,
         state: RequestState::Waiting,
         queued: None,

@@ -27,12 +27,11 @@ struct Demo {
 }
 
 impl Demo {
-    fn start() -> Self {
+    fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_roost"))
-            .args(["demo", "hatchery", "--plain", "--keep", "--seed", "7", "--speed", "12"])
-            // More than are done before everything was looked at.
-            .args(["--jobs", "600"])
-            .args(["--listen", "127.0.0.1:0"])
+            .arg("demo")
+            .args(args)
+            .args(["--plain", "--keep", "--seed", "7", "--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -81,10 +80,10 @@ const BUSY: &str =
 const HERE: &str = "const it = document.activeElement; return it.id || it.className || it.tagName";
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes more than seven minutes on a busy machine; run it alone"]
 async fn the_page_shows_a_running_demo_and_steers_it() {
     let Some(chromium) = chromium().await else { return };
-    let demo = Demo::start();
+    // More jobs than are done before everything was looked at.
+    let demo = Demo::start(&["hatchery", "--speed", "12", "--jobs", "600"]);
     let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
 
     overview_moves(&demo, &browser).await;
@@ -96,6 +95,67 @@ async fn the_page_shows_a_running_demo_and_steers_it() {
     what_is_broken_is_said_and_mended(&demo, &browser).await;
     what_is_lost_is_grey(demo, &browser).await;
     browser.close().await;
+}
+
+/// All doors at once: each has its row on the overview, its list, and a page for each request.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_door_has_its_pages() {
+    let Some(chromium) = chromium().await else { return };
+    let demo = Demo::start(&[]);
+    let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
+    let mut pages = vec!["/".to_owned()];
+    for (path, nouns) in [
+        ("jobs", "jobs"),
+        ("virtualmachines", "VirtualMachines"),
+        ("agentmachines", "AgentMachines"),
+        ("pods", "pods"),
+    ] {
+        let id = working(&demo, path).await;
+        browser.go(&demo.url).await;
+        let row = format!(
+            "return [...document.querySelectorAll('.doors tbody th')].some(it => it.textContent.includes({}))",
+            json!(nouns)
+        );
+        browser.until(&row).await;
+        browser.go(&format!("{}/{path}", demo.url)).await;
+        // Long ids are shown by their beginning.
+        let name: String = id.chars().take(8).collect();
+        let listed =
+            format!("return document.querySelector('main').textContent.includes({})", json!(name));
+        browser.until(&listed).await;
+        let page = format!("/{path}/{}", id.replace('/', "%2F"));
+        browser.go(&format!("{}{page}", demo.url)).await;
+        browser.until("return document.querySelectorAll('.waterfall rect').length > 0").await;
+        // The README has its own picture of a job.
+        if path != "jobs" {
+            browser.picture(&format!("{}.png", path.trim_end_matches('s'))).await;
+        }
+        pages.extend([format!("/{path}"), page]);
+    }
+    browser.go(&demo.url).await;
+    browser.until(LIVE).await;
+    browser.picture("doors.png").await;
+    fits(&demo, &browser, &pages.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    // A request may be over and forgotten by now.
+    let complaints = browser.complaints().await;
+    let complaints: Vec<_> =
+        complaints.iter().filter(|it| !it.contains("404 (Not Found)")).collect();
+    assert_eq!(complaints, [""; 0], "nothing was blocked and nothing failed");
+    browser.close().await;
+}
+
+/// A request of these that has its VM.
+async fn working(demo: &Demo, path: &str) -> String {
+    let deadline = Instant::now() + Duration::from_mins(5);
+    loop {
+        let all = demo.api(&format!("/{path}")).await;
+        let found = all.as_array().unwrap().iter().find(|it| it["state"] == "working");
+        if let Some(request) = found {
+            return request["id"].as_str().unwrap().to_owned();
+        }
+        assert!(Instant::now() < deadline, "none of {path} works: {all:#}");
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// From the button that breaks it to the words that say so, on whatever page one is.
@@ -125,7 +185,9 @@ async fn what_is_broken_is_said_and_mended(demo: &Demo, browser: &Browser) {
         .await;
     // Everything is found from everywhere, and the only hit is opened.
     let vms = demo.api("/vms").await;
-    let name = vms[0]["name"].as_str().unwrap().to_owned();
+    // Spawning is paused, so that spares stay.
+    let spare = vms.as_array().unwrap().iter().find(|vm| vm["kind"] == "spare").unwrap();
+    let name = spare["name"].as_str().unwrap().to_owned();
     browser.press(['/']).await;
     browser.until("return document.activeElement.id === 'find'").await;
     browser.press(name.chars().chain([ENTER])).await;
@@ -182,14 +244,22 @@ async fn every_page_fits(demo: &Demo, browser: &Browser) {
     let job = format!("/jobs/{}", jobs[0]["id"].as_str().unwrap());
     let vms = demo.api("/vms").await;
     let vm = format!("/vms/{}", vms[0]["id"].as_str().unwrap());
+    let paths =
+        ["/", "/jobs", &job, "/vms", &vm, "/decisions", "/deletions", "/link", "/search?q=e"];
+    fits(demo, browser, &paths).await;
+    // What the browser kept for the way back goes on where it was.
+    browser.run("history.back()").await;
+    browser.until("return location.pathname === '/link'").await;
+    browser.until(LIVE).await;
+}
+
+async fn fits(demo: &Demo, browser: &Browser, paths: &[&str]) {
     for look in [Look::PHONE, Look::TABLET, Look::SMALL, Look::DESK]
         .into_iter()
         .flat_map(|look| [look, look.dark()])
     {
         browser.look(look).await;
-        for path in
-            ["/", "/jobs", &job, "/vms", &vm, "/decisions", "/deletions", "/link", "/search?q=e"]
-        {
+        for path in paths {
             browser.go(&format!("{}{path}", demo.url)).await;
             assert_eq!(browser.run(FITS).await, true, "{path} {look:?}");
             let back = browser.run("return getComputedStyle(document.body).backgroundColor").await;
@@ -198,10 +268,6 @@ async fn every_page_fits(demo: &Demo, browser: &Browser) {
         }
     }
     browser.look(Look::DESK).await;
-    // What the browser kept for the way back goes on where it was.
-    browser.run("history.back()").await;
-    browser.until("return location.pathname === '/link'").await;
-    browser.until(LIVE).await;
 }
 
 /// Of `rgb(1, 2, 3)`.
@@ -219,6 +285,7 @@ async fn keyboard_is_enough(demo: &Demo, browser: &Browser) {
     let seen = "const it = document.activeElement, box = it.getBoundingClientRect(); \
                 return box.left >= 0 && box.width > 0 && getComputedStyle(it).outlineStyle !== 'none'";
     assert_eq!(browser.run(seen).await, true, "where the keyboard is can be seen");
+    browser.run("document.body.dataset.same = 'yes'").await;
     browser.press([ENTER]).await;
     browser.press(['/']).await;
     browser.until("return document.activeElement.name === 'q'").await;
@@ -231,6 +298,8 @@ async fn keyboard_is_enough(demo: &Demo, browser: &Browser) {
         }
     }
     assert_eq!(browser.run(HERE).await, "row");
+    let same = "return document.body.dataset.same";
+    assert_eq!(browser.run(same).await, "yes", "the way to the content loads no page");
     browser.press([ENTER]).await;
     browser.until("return /^\\/jobs\\/.+/.test(location.pathname)").await;
     browser.until(LIVE).await;

@@ -115,6 +115,7 @@ fn help_explains_every_flag() {
         "--datastore-dir",
         "--portgroups",
         "--guests",
+        "--unconfined-guests",
         "--pace",
         "--seed",
         "--clock-skew",
@@ -180,6 +181,33 @@ fn guests_can_be_real_processes() {
         "'echo $GREETING $((6*7))'",
     ]);
     assert_eq!(said.trim(), "hello 42");
+}
+
+/// Without `unshare` there are no namespaces, and root's programs could do anything here.
+#[test]
+fn as_root_a_guest_that_cannot_be_confined_runs_nothing() {
+    let empty = Site::new("vcenter-unconfined").file("bin");
+    std::fs::create_dir_all(&empty).unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let args = ["sim", "vcenter", "--listen", "127.0.0.1:0", "--pace", "instant"];
+        let mut command = roost(&args);
+        command.args(["--guests", "exec"]).args(more).env("PATH", &empty);
+        let process = Process::start(command, &Site::new(name).file("log"), "Ctrl-C");
+        let govc = Govc::new(url(&process))?;
+        govc.stdout(&["vm.clone", "-vm", "ubuntu24", "worker-1"]);
+        govc.stdout(&["vm.ip", "worker-1"]);
+        let line = ["guest.run", "-vm", "worker-1", "-l", "ci:ci", "/bin/bash", "-c", "'echo ran'"];
+        Some(govc.run(&line))
+    };
+    let Some(asked_for) = run("vcenter-unconfined-flag", &["--unconfined-guests"]) else { return };
+    assert_eq!(asked_for.stdout.trim(), "ran", "{asked_for:?}");
+    let Some(output) = run("vcenter-unconfined-root", &[]) else { return };
+    if rustix::process::geteuid().is_root() {
+        assert!(output.stderr.contains("cannot be confined"), "{output:?}");
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    } else {
+        assert_eq!(output.stdout.trim(), "ran", "{output:?}");
+    }
 }
 
 #[test]

@@ -191,6 +191,100 @@ fn a_replica_that_stands_by_answers_webhooks_and_takes_over() {
     assert_eq!(code, Some(0));
 }
 
+/// A configuration with which one is the account of the shipped role, and nobody else.
+fn as_shipped_account(kubectl: &Kubectl, kubeconfig: &str) -> String {
+    let account = ["create", "token", access::NAME, "-n", access::NAMESPACE, "--duration=1h"];
+    let token = kubectl.stdout(&account);
+    let text = std::fs::read_to_string(kubeconfig).unwrap();
+    let own = kubectl.file("account.kubeconfig", &text);
+    let at = format!("--kubeconfig={own}");
+    let token = format!("--token={}", token.trim());
+    kubectl.stdout(&["config", &at, "delete-user", "u"]);
+    kubectl.stdout(&["config", &at, "set-credentials", "u", &token]);
+    own
+}
+
+const MORE: &str = "
+apiVersion: vmoperator.vmware.com/v1alpha6
+kind: VirtualMachineClass
+metadata: {name: large, namespace: team-a}
+spec: {hardware: {cpus: 4, memory: 8Gi}}
+---
+apiVersion: vmoperator.vmware.com/v1alpha6
+kind: VirtualMachineSnapshot
+metadata: {name: before, namespace: team-a}
+spec: {vmName: web-0}
+";
+
+/// Two replicas with what `deploy/vm-operator` allows them, and no more.
+#[test]
+fn a_vm_is_resized_reverted_and_switched_while_its_controller_is_killed() {
+    let Some(cluster) = Cluster::start(&ClusterOptions::default()) else { return };
+    let kubectl = cluster.kubectl();
+    let kubeconfig = cluster.kubeconfig().to_str().unwrap().to_owned();
+    let site = Site::new("vm-operator-life");
+    let sim = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    let sim = Process::start(sim, &site.file("sim-log"), "Ctrl-C");
+    let vcenter = sim.word("http://127").strip_suffix("/sdk").unwrap().to_owned();
+    for (name, text) in [
+        ("namespace.yaml", include_str!("../../deploy/vm-operator/namespace.yaml")),
+        ("crds.yaml", include_str!("../../deploy/vm-operator/crds.yaml")),
+        ("rbac.yaml", include_str!("../../deploy/vm-operator/rbac.yaml")),
+    ] {
+        kubectl.stdout(&["apply", "--server-side", "-f", &kubectl.file(name, text)]);
+    }
+    let provider = documented(1).replace("http://127.0.0.1:8989", &vcenter);
+    kubectl.stdout(&["apply", "-f", &kubectl.file("provider.yaml", &provider)]);
+    let account = as_shipped_account(kubectl, &kubeconfig);
+    let words = "become VMs";
+    let logs = [site.file("log"), site.file("log-2")];
+    let leader = Process::start(operator(&account), &logs[0], words);
+    let lease = ["wait", "lease/vmoperator-controller-manager-runtime", "-n", "vmop-system"];
+    kubectl.stdout(&[&lease[..], &["--for=create", "--timeout=120s"]].concat());
+    let taken = ["--for=jsonpath={.spec.holderIdentity}", "--timeout=120s"];
+    kubectl.stdout(&[&lease[..], &taken[..]].concat());
+    let second = Process::start(operator(&account), &logs[1], words);
+
+    kubectl.stdout(&["apply", "-f", &kubectl.file("vm.yaml", &documented(2))]);
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+    let unique_id = field(kubectl, ".status.uniqueID");
+    kubectl.stdout(&["apply", "-f", &kubectl.file("more.yaml", MORE)]);
+    let ready = ["wait", "vmsnapshot/before", "-n", "team-a", "--timeout=120s"];
+    let condition = "--for=condition=VirtualMachineSnapshotReady";
+    kubectl.stdout(&[&ready[..], &[condition]].concat());
+
+    let larger =
+        r#"{"spec": {"className": "large", "powerState": "PoweredOff", "powerOffMode": "Hard"}}"#;
+    change(kubectl, larger);
+    leader.kill();
+    wait_for(kubectl, ".status.class.name", "large");
+    wait_for(kubectl, ".status.hardware.cpu.total", "4");
+    change(kubectl, r#"{"spec": {"powerState": "PoweredOn"}}"#);
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+
+    change(kubectl, r#"{"spec": {"currentSnapshotName": "before"}}"#);
+    wait_for(kubectl, ".spec.className", "small");
+    wait_for(kubectl, ".status.hardware.cpu.total", "2");
+    assert_eq!(field(kubectl, ".spec.currentSnapshotName"), "", "it has gone back");
+    // Without its memory, it has gone back to a VM that is off.
+    change(kubectl, r#"{"spec": {"powerState": "PoweredOn"}}"#);
+    wait_for(kubectl, ".status.powerState", "PoweredOn");
+    change(kubectl, r#"{"spec": {"powerState": "PoweredOff"}}"#);
+    wait_for(kubectl, ".status.powerState", "PoweredOff");
+    assert_eq!(field(kubectl, ".status.uniqueID"), unique_id, "the same VM all the time");
+
+    kubectl.stdout(&["delete", "vmsnapshot", "before", "-n", "team-a", "--timeout=120s"]);
+    kubectl.stdout(&["delete", "vm", "web-0", "-n", "team-a", "--timeout=120s"]);
+    let (code, _) = second.interrupt();
+    assert_eq!(code, Some(0));
+    let (_, said) = sim.interrupt();
+    assert!(said.contains("Destroy_Task"), "nothing is left: {said}");
+    for log in logs {
+        let said = std::fs::read_to_string(log).unwrap();
+        assert!(!said.contains("forbidden"), "the role is not enough: {said}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let site = Site::new("vm-operator-missing");

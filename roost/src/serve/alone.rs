@@ -110,5 +110,10 @@ pub(super) async fn run(
 }
 
 /// For a node alone, which has no vCenter.
-const NOBODY: roost_door::DoorWords =
-    roost_door::DoorWords { name: "roost", noun: "request", nouns: "requests", about: "" };
+const NOBODY: roost_door::DoorWords = roost_door::DoorWords {
+    name: "roost",
+    noun: "request",
+    nouns: "requests",
+    group: "project",
+    about: "",
+};

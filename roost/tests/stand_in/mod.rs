@@ -18,6 +18,7 @@ pub(crate) const WORDS: DoorWords = DoorWords {
     name: "bakery",
     noun: "job",
     nouns: "jobs",
+    group: "project",
     about: "Each job gets a VM of its own.",
 };
 
@@ -166,6 +167,7 @@ pub(crate) fn job(name: &str) -> RequestView {
     RequestView {
         id: WORDS.request(name),
         noun: WORDS.noun.into(),
+        group: WORDS.group.into(),
         project: some(),
         state: RequestState::Waiting,
         queued: Some(NOW),

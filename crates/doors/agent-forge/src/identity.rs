@@ -7,6 +7,8 @@ use crate::api::OwnedVm;
 pub struct Identity {
     pub uuid: String,
     pub macs: Vec<String>,
+    /// The uuid is that of a VM of ours, so that nothing else tells which VM it is.
+    pub is_settled: bool,
 }
 
 /// `VMware-42 32 97 ...` or any spelling of a uuid as `8-4-4-4-12` in lower case; empty for what is none.
@@ -64,6 +66,9 @@ pub fn matches_mac(vm: &OwnedVm, agent: &Identity) -> bool {
 
 /// Both say who they are, and it is not the same.
 pub fn conflict(vm: &OwnedVm, agent: &Identity) -> bool {
+    if agent.is_settled {
+        return !matches_uuid(vm, agent);
+    }
     let uuids = !uuid(&vm.bios_uuid).is_empty() && !agent.uuid.is_empty();
     let macs = !vm.mac_address.is_empty() && !agent.macs.is_empty();
     (uuids || macs) && !matches_uuid(vm, agent) && !matches_mac(vm, agent)
@@ -91,7 +96,8 @@ mod tests {
     }
 
     fn agent(uuid: &str, macs: &[&str]) -> Identity {
-        Identity { uuid: uuid.into(), macs: macs.iter().map(|mac| (*mac).to_owned()).collect() }
+        let macs = macs.iter().map(|mac| (*mac).to_owned()).collect();
+        Identity { uuid: uuid.into(), macs, is_settled: false }
     }
 
     #[test]

@@ -167,8 +167,13 @@ impl Course {
 mod tests {
     use super::*;
 
-    const WORDS: DoorWords =
-        DoorWords { name: "toys", noun: "toy", nouns: "toys", about: "Each toy gets a VM." };
+    const WORDS: DoorWords = DoorWords {
+        name: "toys",
+        noun: "toy",
+        nouns: "toys",
+        group: "shelf",
+        about: "Each toy gets a VM.",
+    };
 
     fn course(done: usize, waits: Waits, has_vm: bool) -> Course {
         let stage = |number: usize, name| {

@@ -16,15 +16,22 @@ use crate::Steer;
 pub struct DoorWords {
     /// As it stands in every [`RequestId`] and in metric labels: short, lower case.
     pub name: &'static str,
-    /// One request, in lower case: `pod`.
+    /// One request, as its users write it: `pod`, `VirtualMachine`.
     pub noun: &'static str,
-    /// Several of them, in lower case and fit for an address: `pods`.
+    /// Several of them: `pods`, `VirtualMachines`.
     pub nouns: &'static str,
+    /// What its requests belong to: `project`, `namespace`.
+    pub group: &'static str,
     /// What it makes of a request, in a sentence for somebody who sees it for the first time.
     pub about: &'static str,
 }
 
 impl DoorWords {
+    /// Where its requests are in the API and on the page: `virtualmachines`.
+    pub fn path(&self) -> String {
+        self.nouns.to_ascii_lowercase()
+    }
+
     pub fn request(&self, id: impl Into<String>) -> RequestId {
         RequestId::new(self.name, id)
     }

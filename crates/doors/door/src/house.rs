@@ -47,9 +47,9 @@ impl House {
         self.doors.iter().find(|door| door.words().name == name)
     }
 
-    /// By what it calls its requests.
-    pub fn door_of(&self, nouns: &str) -> Option<&Arc<dyn FrontDoor>> {
-        self.doors.iter().find(|door| door.words().nouns == nouns)
+    /// By the path of its requests.
+    pub fn door_of(&self, path: &str) -> Option<&Arc<dyn FrontDoor>> {
+        self.doors.iter().find(|door| door.words().path() == path)
     }
 
     /// What one request is called where nobody knows its door: the noun of the only door, if there is one.
@@ -123,6 +123,7 @@ impl House {
                         title: door.title(),
                         noun: words.noun.to_owned(),
                         nouns: words.nouns.to_owned(),
+                        path: words.path(),
                         about: words.about.to_owned(),
                         ready: summary.ready,
                         queue: summary.queue,

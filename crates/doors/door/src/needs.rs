@@ -111,9 +111,9 @@ fn of_reason(
     let since = requests.iter().filter_map(|it| Some(it.verdict.as_ref()?.since)).min();
     let names = requests.iter().take(NeedView::NAMES);
     let href = match requests {
-        [one] => format!("/{}/{}", words.nouns, encoded(&one.id.id)),
-        _ if is_stuck => format!("/{}", words.nouns),
-        _ => format!("/{}?state=refused", words.nouns),
+        [one] => format!("/{}/{}", words.path(), encoded(&one.id.id)),
+        _ if is_stuck => format!("/{}", words.path()),
+        _ => format!("/{}?state=refused", words.path()),
     };
     NeedView {
         kind: if is_stuck { NeedKind::Stuck } else { NeedKind::Refused },

@@ -8,9 +8,10 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use roost_controller::rbac::{Need, Needs, Verb};
 
 use crate::api::{
-    ClusterVirtualMachineImage, VirtualMachine, VirtualMachineClass, VirtualMachineGroup,
-    VirtualMachineImage, VirtualMachineImageCache, VirtualMachineReplicaSet, VirtualMachineService,
-    VirtualMachineSetResourcePolicy, VirtualMachineSnapshot,
+    ClusterVirtualMachineImage, CnsNodeVmAttachment, VirtualMachine, VirtualMachineClass,
+    VirtualMachineGroup, VirtualMachineImage, VirtualMachineImageCache, VirtualMachineReplicaSet,
+    VirtualMachineService, VirtualMachineSetResourcePolicy, VirtualMachineSnapshot,
+    VirtualMachineWebConsoleRequest,
 };
 
 /// The name of the lease, which the upstream controller has, too: while one of them leads, the other waits.
@@ -39,6 +40,9 @@ pub fn needs() -> Needs {
         Need::on::<ClusterVirtualMachineImage>(own),
         Need::on_status::<ClusterVirtualMachineImage>(write),
         Need::on::<VirtualMachineImageCache>(Verb::READ),
+        Need::on::<VirtualMachineImageCache>(own).in_own_namespace(),
+        Need::on::<VirtualMachineImageCache>(write).in_own_namespace(),
+        Need::on_status::<VirtualMachineImageCache>(write).in_own_namespace(),
         Need::on::<VirtualMachineSnapshot>(Verb::READ),
         Need::on::<VirtualMachineSnapshot>(write),
         Need::on_status::<VirtualMachineSnapshot>(write),
@@ -54,11 +58,17 @@ pub fn needs() -> Needs {
         Need::on::<VirtualMachineReplicaSet>(Verb::READ),
         Need::on::<VirtualMachineReplicaSet>(write),
         Need::on_status::<VirtualMachineReplicaSet>(write),
+        Need::on::<VirtualMachineWebConsoleRequest>(Verb::READ),
+        Need::on::<VirtualMachineWebConsoleRequest>(write),
+        Need::on::<VirtualMachineWebConsoleRequest>(&[Verb::Delete]),
+        Need::on_status::<VirtualMachineWebConsoleRequest>(write),
     ];
     let others = [
         // Bootstrap data.
         Need::on::<Secret>(Verb::READ),
         Need::on::<PersistentVolumeClaim>(Verb::READ),
+        // Disks of claims are attached by the CSI driver.
+        Need::on::<CnsNodeVmAttachment>(&[Verb::Get, Verb::Create, Verb::Delete]),
         Need::on::<StorageClass>(Verb::READ),
         Need::on::<Service>(Verb::READ),
         Need::on::<Service>(own),
@@ -66,8 +76,9 @@ pub fn needs() -> Needs {
         Need::on::<Endpoints>(Verb::READ),
         Need::on::<Endpoints>(own),
         Need::on::<Endpoints>(write),
-        // How the vCenter is reached.
-        Need::on::<ConfigMap>(&[Verb::Get]).named(&[crate::PROVIDER_CONFIG_MAP]).in_own_namespace(),
+        // How the vCenter is reached, what guests are told of DNS, and the descriptors of images.
+        Need::on::<ConfigMap>(Verb::READ).in_own_namespace(),
+        Need::on::<ConfigMap>(&[Verb::Create, Verb::Patch]).in_own_namespace(),
         // The certificate of the webhooks, and where its authority is written.
         Need::on::<Secret>(&[Verb::Create]).in_own_namespace(),
         Need::on::<Secret>(&[Verb::Update]).named(&[WEBHOOK]).in_own_namespace(),

@@ -18,7 +18,8 @@ pub mod webhook;
 pub use flow::{FlowSettings, PassError};
 pub use front_door::{VmDoor, WORDS};
 pub use provider::{
-    CREATES, DOOR, EXTENSION_KEY, FastDeployMode, Features, OWNER, OwnVms, ProviderSettings, Zone,
+    CREATES, DOOR, EXTENSION_KEY, FastDeployMode, Features, OWNER, OwnVms, ProviderSettings,
+    READ_INSTEAD, Zone,
 };
 pub use run::{
     CREDENTIALS_SECRET, ImageSources, PROVIDER_CONFIG_MAP, ProviderConfig, RateLimit, VmOperator,

@@ -215,11 +215,15 @@
   };
 
   // With a token, pages are fetched with it: a link alone cannot show one.
+  const here = () => location.pathname + location.search;
+  /** The page that is shown. */
+  let at = here();
   const show = async (url, push) => {
     const answer = await fetch(url, { headers: headers({ Accept: "text/html" }), cache: "no-store" });
     if (!(answer.headers.get("content-type") || "").startsWith("text/html")) { location.href = url; return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (push) history.pushState(null, "", answer.redirected ? answer.url : url);
+    at = here();
     document.title = page.title;
     document.body.replaceWith(document.adoptNode(page.body));
     begin();
@@ -318,7 +322,8 @@
   // A page that the browser keeps for the way back would keep its connection, and a browser opens only a few.
   addEventListener("pagehide", () => { if (stream) stream.abort(); });
   addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
-  addEventListener("popstate", () => { if (token()) show(location.href, false); });
+  // A way within the page, such as the one to the content, leads to no other page.
+  addEventListener("popstate", () => { if (token() && at !== here()) show(location.href, false); });
 
   const begin = () => {
     now = Number(document.body.dataset.now) || Date.now();

@@ -143,6 +143,7 @@ pub(crate) const WORDS: DoorWords = DoorWords {
     name: "bakery",
     noun: "job",
     nouns: "jobs",
+    group: "project",
     about: "Each job gets a VM of its own.",
 };
 
@@ -339,6 +340,7 @@ pub(crate) fn job(id: &str) -> RequestView {
     RequestView {
         id: RequestId::new(WORDS.name, id),
         noun: WORDS.noun.into(),
+        group: WORDS.group.into(),
         project: Some("SHOP".into()),
         state: RequestState::Waiting,
         queued: Some(NOW),

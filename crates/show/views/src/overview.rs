@@ -80,10 +80,12 @@ pub struct DoorView {
     pub name: String,
     /// What it is called where it runs.
     pub title: String,
-    /// What one of its requests is called, in lower case.
+    /// What one of its requests is called, as its users write it.
     pub noun: String,
-    /// Several of them: also where they are in the API and on the page.
+    /// Several of them.
     pub nouns: String,
+    /// Where they are in the API and on the page.
+    pub path: String,
     /// For whoever sees it for the first time: what it makes of a request.
     pub about: String,
     pub ready: bool,

@@ -37,6 +37,9 @@ pub struct RequestView {
     /// What its door calls it.
     #[serde(default)]
     pub noun: String,
+    /// What `project` is to it: a project, a namespace, a pool.
+    #[serde(default)]
+    pub group: String,
     pub state: RequestState,
     pub queued: Option<Timestamp>,
     /// Until its VM did what it is for, or until now.

@@ -72,11 +72,18 @@ impl Hypershift {
             RefBy::Uid => machine.uid().unwrap_or_default(),
         };
         let patch = json!({
-            "metadata": {"labels": {REF: value}, "annotations": {REF_NAMESPACE: self.settings.control_plane}},
+            "metadata": {"resourceVersion": agent.resource_version(), "labels": {REF: value}, "annotations": {REF_NAMESPACE: self.settings.control_plane}},
             "spec": {"clusterDeploymentName": {"namespace": self.settings.control_plane, "name": self.settings.cluster}},
         });
         let api = self.api(&kinds::agents(), &self.settings.namespace);
-        api.patch(&agent_name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        match api.patch(&agent_name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            Ok(_) => {}
+            // Somebody has changed it since it was chosen.
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
         let api = self.api(&kinds::agent_machines(), &self.settings.control_plane);
         let patch = json!({"spec": {"providerID": format!("agent://{agent_name}")}});
         api.patch(&name, &PatchParams::default(), &Patch::Merge(patch)).await?;

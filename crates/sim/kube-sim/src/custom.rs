@@ -1,6 +1,7 @@
 //! Custom resource definitions: from the object that is applied to the kind that is served.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -183,13 +184,43 @@ pub(crate) fn established(definition: &Value, now: &str) -> Value {
     json!({"conditions": conditions, "acceptedNames": definition["spec"]["names"], "storedVersions": stored})
 }
 
+/// How many definitions a process remembers: those of every door and its neighbours, twice.
+const REMEMBERED: usize = 96;
+
+/// The kind of a definition, read once for all servers of a process: tests start hundreds of servers with the same definitions, and reading a
+/// large schema takes longer than most of what they then do.
 pub(crate) fn shared_kind(definition: &Value) -> Arc<Kind> {
-    Arc::new(kind(definition))
+    static KNOWN: Mutex<VecDeque<(Value, Arc<Kind>)>> = Mutex::new(VecDeque::new());
+    let spec = &definition["spec"];
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, kind)) = known.iter().find(|(before, _)| before == spec) {
+        return Arc::clone(kind);
+    }
+    let kind = Arc::new(kind(definition));
+    if known.len() == REMEMBERED {
+        known.pop_front();
+    }
+    known.push_back((spec.clone(), Arc::clone(&kind)));
+    kind
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_definition_is_read_once_and_another_one_is_another_kind() {
+        let definition = |plural: &str| {
+            json!({"spec": {
+                "group": "example.com",
+                "names": {"kind": "Nest", "plural": plural},
+                "versions": [{"name": "v1", "served": true, "storage": true}],
+            }})
+        };
+        let nests = shared_kind(&definition("nests"));
+        assert!(Arc::ptr_eq(&nests, &shared_kind(&definition("nests"))));
+        assert_eq!(shared_kind(&definition("others")).plural, "others");
+    }
 
     #[test]
     fn released_versions_come_before_beta_and_alpha() {

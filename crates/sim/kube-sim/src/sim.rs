@@ -70,6 +70,15 @@ impl KubeSim {
         self.cut_watches();
     }
 
+    /// Serves the kinds of these definitions, as if they had been installed before the start. They are taken as they are, so they should be ones that
+    /// a server has accepted elsewhere.
+    pub fn define(&self, definitions: impl IntoIterator<Item = Value>) {
+        let mut world = self.world();
+        for definition in definitions {
+            world.define(definition);
+        }
+    }
+
     /// Lets a bearer token stand for a user.
     pub fn add_token(&self, token: &str, user: crate::user::User) {
         self.world().options.tokens.insert(token.to_owned(), user);
@@ -107,6 +116,14 @@ impl KubeSim {
     /// How many watches are open.
     pub fn watches(&self) -> usize {
         self.world().tables().map(|(_, table)| table.watches()).sum()
+    }
+
+    /// All objects of a kind as they are stored, whether the server answers at present or not.
+    pub fn objects(&self, group: &str, plural: &str) -> Vec<Value> {
+        let world = self.world();
+        let Some(kind) = world.kind(group, plural) else { return Vec::new() };
+        let Some(table) = world.table(&kind) else { return Vec::new() };
+        table.objects(None, None).map(|(_, stored)| stored.value.clone()).collect()
     }
 
     /// An object as it is stored.

@@ -49,11 +49,21 @@ impl Site {
 
     /// One login for these doors.
     pub async fn open(&self, doors: Vec<Arc<dyn Recognise>>) -> Result<Fleet, OpenError> {
+        self.open_with(doors, |_| ()).await
+    }
+
+    /// The same with other settings of the client.
+    pub async fn open_with(
+        &self,
+        doors: Vec<Arc<dyn Recognise>>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<Fleet, OpenError> {
         // The embedded vCenter takes any.
         let login = Credentials::new("roost", "secret");
         let clock: Arc<dyn Clock> = self.clock.clone();
-        let vcenter = Settings::new("vcenter.test", login)
+        let mut vcenter = Settings::new("vcenter.test", login)
             .unwrap_or_else(|error| unreachable!("a plain name is an address: {error}"));
+        change(&mut vcenter);
         Fleet::open(FleetSettings {
             vcenter,
             transport: Arc::new(InProcess(self.vcenter.clone())),

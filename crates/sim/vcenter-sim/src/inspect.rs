@@ -162,6 +162,21 @@ impl Vcenter {
         })
     }
 
+    /// The names in a directory of a datastore, sorted; `None` if there is no such directory.
+    pub fn datastore_directory(&self, name: &str, directory: &str) -> Option<Vec<String>> {
+        self.handle.with(|world| {
+            let moref = world.inventory.datastore_named(name, None)?;
+            let shelf = world.store.shelf(&moref)?;
+            if !directory.is_empty() && !shelf.is_folder(directory) {
+                return None;
+            }
+            let mut names: Vec<String> =
+                shelf.list(directory).map(|(name, _)| name.to_owned()).collect();
+            names.sort();
+            Some(names)
+        })
+    }
+
     /// What every VM booted, oldest first.
     pub fn guest_boots(&self) -> Vec<crate::guest::GuestBoot> {
         self.handle.with(|world| world.guests.boots().cloned().collect())

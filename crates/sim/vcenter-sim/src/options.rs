@@ -66,6 +66,8 @@ pub struct Options {
     pub page_limit: usize,
     /// Answers of at least this many bytes are compressed for clients that take gzip; unset never compresses.
     pub gzip_from: Option<usize>,
+    /// Whether disks that `vmprov.keepDisks` of a VM names outlive it, as with newer servers.
+    pub keeps_disks: bool,
     /// Whether `/roost/control/` is served.
     pub control_endpoint: bool,
 }
@@ -106,6 +108,7 @@ impl Default for Options {
             // Where real servers stop, whatever the client asks for.
             page_limit: 100,
             gzip_from: Some(16 << 10),
+            keeps_disks: true,
             control_endpoint: false,
         }
     }

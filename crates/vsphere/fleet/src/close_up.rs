@@ -21,7 +21,7 @@ use crate::{Mirror, StreamState, VmId};
 
 /// What is seen of such a VM beside its row in the mirror. Left out is what changes while a VM just runs: `summary.quickStats`, `summary.storage`,
 /// `config.modified`, `guest.disk`.
-pub const CLOSE_UP_PATHS: [&str; 27] = [
+pub const CLOSE_UP_PATHS: [&str; 28] = [
     "config.hardware",
     "config.extraConfig",
     "config.changeVersion",
@@ -37,6 +37,7 @@ pub const CLOSE_UP_PATHS: [&str; 27] = [
     "config.memoryHotAddEnabled",
     "config.cpuAllocation",
     "config.memoryAllocation",
+    "config.vAppConfig",
     "snapshot",
     "layoutEx",
     "guest.net",

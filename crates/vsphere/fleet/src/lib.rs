@@ -34,8 +34,8 @@ pub use ledger::{
     LedgerUse, Limits, Machine, PoolRoom, Quota, Refusal, Reservation, Reserve,
 };
 pub use machines::{
-    Hold, Identity, Label, MachineError, Machines, MakeBy, NewMachine, NotMade, Owner, Pauses,
-    Rewrite, Started,
+    DiskPlace, DiskSource, FromDisks, Hold, Identity, Label, LinkedTrial, MachineError, Machines,
+    MakeBy, NewMachine, NotMade, Owner, Pauses, Rewrite, Started,
 };
 pub use mirror::{
     Check, Claim, Connection, Guest, GuestNic, Marks, Mirror, Need, Note, Notes, Pool, PoolAmount,

@@ -17,6 +17,7 @@ mod hooks;
 mod http_transport;
 mod library;
 mod meter;
+mod ovf;
 mod placement;
 mod policy;
 mod privileges;
@@ -49,7 +50,7 @@ pub use error::CallError;
 pub use events::{EventError, EventQuery, EventTail, Recursion, TailFrom};
 pub use files::{
     Datastore, DatastoreFile, DatastoreObserver, DatastorePath, DatastorePathError, FileError,
-    FileKind, FileStep,
+    FileKind, FileStep, defined_profile, thin_disk,
 };
 pub use find::{Candidates, FindError, Finder, Found, Kind, PathProblem, UuidKind, Within};
 pub use guest::{
@@ -61,6 +62,7 @@ pub use http_transport::{HttpTransport, TransportError};
 pub use library::{
     DeployOvf, ItemFile, ItemStorage, Library, LibraryItem, NewLibrary, OvfFilter, OvfProperty,
 };
+pub use ovf::{ImportError, ImportSpec};
 pub use placement::{PlaceVms, Placed, PlacementError, VmPlacement};
 pub use policy::{PolicyError, StoragePolicy};
 pub use privileges::Lacking;

@@ -51,6 +51,9 @@ pub struct StreamSettings {
     /// A task that the stream has not announced by now is read once, and then again at growing intervals. Only servers
     /// that do not announce changes of a list view need it.
     pub task_announcement: Duration,
+    /// Where the server answers reads but cannot be waited on, everything that is watched is read this often instead, until it can be. `None`: the stream
+    /// only tries again, with growing pauses.
+    pub read_instead: Option<Duration>,
 }
 
 impl Default for StreamSettings {
@@ -61,6 +64,7 @@ impl Default for StreamSettings {
             first_pause: Duration::from_secs(1),
             max_pause: Duration::from_secs(30),
             task_announcement: Duration::from_secs(1),
+            read_instead: None,
         }
     }
 }

@@ -134,6 +134,11 @@ impl Task {
         client.change(CallClass::Submit, &CancelTask { this: self.moref.clone() }).await
     }
 
+    /// As [`Task::cancel`], for whoever has only its name.
+    pub async fn cancel_by_ref(client: &Client, task: &MoRef) -> Result<(), CallError> {
+        client.change(CallClass::Submit, &CancelTask { this: task.clone() }).await
+    }
+
     fn following(&self) -> &Following {
         self.following.get_or_init(|| {
             let core = &self.client.0;

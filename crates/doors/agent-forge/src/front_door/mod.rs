@@ -21,8 +21,9 @@ use crate::plan::pools_of;
 /// What the door and its requests are called.
 pub const WORDS: DoorWords = DoorWords {
     name: "agent-forge",
-    noun: "agentmachine",
-    nouns: "agentmachines",
+    noun: "AgentMachine",
+    nouns: "AgentMachines",
+    group: "NodePool",
     about: "Each AgentMachine that finds no Agent gets a VM that boots the discovery ISO, registers as an Agent and becomes a node. The VM goes when its Machine has gone.",
 };
 

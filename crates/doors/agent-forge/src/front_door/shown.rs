@@ -27,6 +27,7 @@ pub(super) fn request(joined: &Joined, course: &Course, now: Timestamp) -> Reque
     let seen = joined.vm.as_ref().map(|row| row.id.to_string());
     RequestView {
         noun: WORDS.noun.to_owned(),
+        group: WORDS.group.to_owned(),
         state,
         queued: course.asked,
         waited_secs: course.waited_secs(now),

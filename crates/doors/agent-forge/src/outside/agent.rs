@@ -56,7 +56,7 @@ impl AgentView {
             hostname: text(object, "/spec/hostname").to_owned(),
             inventory_hostname: text(object, "/status/inventory/hostname").to_owned(),
             cluster: text(object, "/spec/clusterDeploymentName/name").to_owned(),
-            identity: Identity { uuid, macs: macs.collect() },
+            identity: Identity { uuid, macs: macs.collect(), is_settled: false },
             is_installed: condition(object, "Installed")
                 .is_some_and(|(status, _)| status == "True"),
             labels,

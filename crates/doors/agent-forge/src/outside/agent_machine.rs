@@ -3,8 +3,8 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 use super::{condition, text};
-use crate::api::VsphereAgentPool;
 use crate::api::names::{AGENT_MACHINE_LABEL, CAPI_PAUSED, NODE_POOL_ANNOTATION};
+use crate::api::{OwnedVm, VsphereAgentPool};
 use crate::names::label_value;
 
 /// What is read of an AgentMachine.
@@ -21,6 +21,8 @@ pub struct AgentMachineView {
     /// It says that no Agent suits it.
     pub lacks_agent: bool,
     pub has_agent: bool,
+    /// The name of its Agent; empty while it has none.
+    pub agent: String,
     /// The value of our label in its selector.
     pub pin: Option<String>,
     /// The Machine that owns it.
@@ -38,6 +40,8 @@ impl AgentMachineView {
         let pins = object.data.pointer("/spec/agentLabelSelector/matchLabels");
         let pin = pins.and_then(|labels| labels.get(AGENT_MACHINE_LABEL)).and_then(Value::as_str);
         let owners = object.owner_references().iter();
+        let agent = text(object, "/status/agentRef/name");
+        let provider_id = text(object, "/spec/providerID").strip_prefix("agent://");
         Self {
             namespace: object.namespace().unwrap_or_default(),
             name: object.name_any(),
@@ -48,8 +52,9 @@ impl AgentMachineView {
             is_ready: ready.is_some_and(|(status, _)| status == "True"),
             // The summary of newer providers has a reason of its own; the condition below it still says why.
             lacks_agent: lacks("Ready") || lacks("AgentReserved"),
-            has_agent: !text(object, "/status/agentRef/name").is_empty()
-                || text(object, "/spec/providerID").starts_with("agent://"),
+            has_agent: !agent.is_empty() || provider_id.is_some(),
+            agent: if agent.is_empty() { provider_id.unwrap_or_default() } else { agent }
+                .to_owned(),
             pin: pin.map(str::to_owned),
             machine: owners.filter(|owner| owner.kind == "Machine").map(|o| o.name.clone()).next(),
         }
@@ -61,6 +66,12 @@ impl AgentMachineView {
 
     pub fn is_waiting(&self) -> bool {
         !self.is_deleting && !self.is_ready && self.lacks_agent
+    }
+
+    /// It has the Agent of another VM than this one.
+    pub fn is_served_without(&self, vm: &OwnedVm) -> bool {
+        let own = vm.agent_ref.as_ref().and_then(|it| it.name.as_deref());
+        !self.agent.is_empty() && own != Some(self.agent.as_str())
     }
 
     /// The value that its selector must have.

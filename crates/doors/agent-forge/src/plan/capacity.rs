@@ -4,6 +4,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::demand::Demand;
+use super::hostnames::hostname_of;
 use super::matching::{associated, is_associated, refers_to};
 use super::merge::Record;
 use super::phases::{Paired, paired, since_then};
@@ -114,11 +115,16 @@ fn patches(input: &PlanInput<'_>) -> Vec<String> {
     let stays =
         |record: &&Record| !matches!(record.vm.phase, Some(Phase::Released | Phase::Orphaned));
     let reselect = |agent: &AgentView| {
-        let record = associated(agent, input.owned.iter().filter(stays));
-        let pin = record.and_then(Record::pin);
+        let Some(record) = associated(agent, input.owned.iter().filter(stays)) else {
+            return false;
+        };
+        let has_name = || {
+            let hostname = hostname_of(record, agent, input.agents);
+            label_value(&agent.hostname) == label_value(hostname)
+        };
         !input.demand.waiting.is_empty()
             && !agent.hostname.is_empty()
-            && pin.is_some_and(|pin| agent.pin() != pin || pin != label_value(&agent.hostname))
+            && record.pin().is_some_and(|pin| agent.pin() != pin || !has_name())
     };
     let is_due = |agent: &&&AgentView| {
         !agent.is_bound()

@@ -38,6 +38,14 @@ pub fn assign_hostnames(agents: &[&AgentView], owned: &[Record]) -> BTreeMap<Str
     given
 }
 
+/// The host name of an Agent of this VM: the name of the AgentMachine that it serves, unless a node has that name already. It has if the Agent of a VM
+/// that was made for the AgentMachine was given to another one.
+pub fn hostname_of<'a>(record: &'a Record, own: &AgentView, agents: &[&AgentView]) -> &'a str {
+    let wanted = record.hostname();
+    let has_it = |it: &&&AgentView| it.name != own.name && it.is_bound() && it.hostname == wanted;
+    if agents.iter().any(|it| has_it(&it)) { &record.vm.name } else { wanted }
+}
+
 fn agreed(record: &Record, agent: &AgentView) -> bool {
     !conflict(&record.vm, &agent.identity)
 }

@@ -57,12 +57,13 @@ pub(super) fn associated<'a>(
     })
 }
 
-/// An Agent whose uuid is that of a VM of ours is that VM and no other: its cards do not count any more. Two vCenters may give the same address
-/// to two cards.
+/// An Agent whose uuid is that of a VM of ours is that VM and no other: neither its cards nor its host name count any more. Two vCenters may give the
+/// same address to two cards, and an Agent that another AgentMachine got keeps the host name of the one that it was prepared for.
 pub fn settle_identities(agents: &mut [AgentView], owned: &[Record]) {
     for agent in agents {
         if owned.iter().any(|record| matches_uuid(&record.vm, &agent.identity)) {
             agent.identity.macs.clear();
+            agent.identity.is_settled = true;
         }
     }
 }

@@ -20,15 +20,17 @@ mod matching;
 mod merge;
 mod phases;
 mod spread;
+mod taker;
 
 #[cfg(test)]
 mod tests;
 
 pub use capacity::{CapacityPlan, DeleteWhy, Deletion, PlanInput, build_plan};
 pub use demand::{Demand, count_demand, pools_of};
-pub use hostnames::assign_hostnames;
+pub use hostnames::{assign_hostnames, hostname_of};
 pub use matching::{Claims, matching_agents, settle_identities};
 pub use merge::{Record, merge};
 pub use phases::{Paired, PhaseInput, machine_of, refresh};
 pub(crate) use phases::{since_then, whole_seconds};
 pub use spread::{DomainUse, choose_domain};
+pub use taker::taker;

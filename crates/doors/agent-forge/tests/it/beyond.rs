@@ -4,10 +4,11 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use roost_agent_forge::api::Phase;
 use roost_agent_forge::outside;
+use roost_kube_sim::{Action, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::lab::{Lab, POOL, mins};
+use crate::lab::{DOOR, Lab, POOL, mins};
 
 fn condition(pool: &roost_agent_forge::api::VsphereAgentPool, kind: &str) -> (String, String) {
     let found = pool.status.conditions.iter().find(|it| it.type_ == kind);
@@ -107,6 +108,127 @@ async fn a_worker_whose_agent_and_object_are_deleted_stays_while_its_machine_liv
     assert_eq!(lab.node_vms(), ["blue-gp-0001"]);
     lab.neighbours.scale(0);
     lab.until("it goes with its Machine", mins(30), async |lab| lab.node_vms().is_empty()).await;
+    forge.stop().await;
+}
+
+/// An AgentMachine that is not pinned yet may be given the Agent of another one. The VM is then its own, and the other one gets another VM: it does
+/// not wait for ever for an Agent that is gone, and no two nodes have one name.
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_agent_another_one_got_is_served_anew() {
+    for buffer in [0, 1] {
+        let lab = Lab::new().await;
+        lab.apply_pool(json!({"spec": {"scaling": {"bufferAgents": buffer}}})).await;
+        let forge = lab.forge();
+        lab.until("a spare, if there is to be one", mins(20), async |lab| {
+            lab.node_vms().len() == buffer && lab.agents().await.len() == buffer
+        })
+        .await;
+        // Nobody can pin it, and its name comes first.
+        lab.kube.add_rule(Rule {
+            verb: "patch".to_owned(),
+            resource: "agentmachines.capi-provider.agent-install.openshift.io".to_owned(),
+            name: "blue-gp-0000".to_owned(),
+            user: DOOR.to_owned(),
+            action: Action::Status { code: 500 },
+            ..Rule::default()
+        });
+        lab.neighbours.scale(1);
+        lab.until("a VM for the one that is pinned", mins(20), async |lab| {
+            lab.vsphere_agents().await.iter().any(|it| it.is_for("blue-gp-0001"))
+        })
+        .await;
+        lab.add_agent_machine("blue-gp-0000").await;
+        lab.until("the other one has its Agent", mins(20), async |lab| {
+            let machines = lab.neighbours.agent_machines().await.unwrap();
+            !machines[0].data["status"]["agentRef"]["name"].is_null()
+        })
+        .await;
+        lab.kube.clear_rules();
+        lab.until("two nodes", mins(60), async |lab| lab.ready_nodes().await == 2).await;
+        lab.until("each has one VM", mins(5), async |lab| {
+            let all = lab.vsphere_agents().await;
+            let of = |name: &str| all.iter().filter(|it| it.is_for(name)).count();
+            of("blue-gp-0000") == 1 && of("blue-gp-0001") == 1
+        })
+        .await;
+        lab.until("and so many spares", mins(30), async |lab| {
+            lab.vsphere_agents().await.len() == 2 + buffer && lab.agents().await.len() == 2 + buffer
+        })
+        .await;
+        let agents = lab.agents().await;
+        let mut names: Vec<_> =
+            agents.iter().map(|it| it.data["spec"]["hostname"].to_string()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 2 + buffer, "{names:?}");
+
+        lab.neighbours.scale(0);
+        lab.until("its VM goes with its Machine", mins(60), async |lab| {
+            let all = lab.vsphere_agents().await;
+            !all.iter().any(|it| it.is_for("blue-gp-0001")) && lab.node_vms().len() == 1 + buffer
+        })
+        .await;
+        sleep(mins(30)).await;
+        assert_eq!(lab.ready_nodes().await, 1, "the other one keeps its own");
+        forge.stop().await;
+    }
+}
+
+/// Between the decision that nobody needs a VM and its end, nobody can be given its Agent any more.
+#[tokio::test(start_paused = true)]
+async fn the_agent_of_a_vm_that_goes_cannot_be_bound_any_more() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    let delay = roost_vcenter_sim::Action::DelayTask(mins(5));
+    lab.vcenter.faults().add(roost_vcenter_sim::Rule::new("Destroy_Task", delay));
+    // Somebody wants a VM, and no AgentMachine does.
+    lab.add_vsphere_agent("by-hand", json!({})).await;
+    let forge = lab.forge();
+    lab.until("an Agent that can be bound", mins(20), async |lab| {
+        let agents = lab.agents().await;
+        agents.first().is_some_and(|it| it.data["spec"]["approved"] == json!(true))
+    })
+    .await;
+    lab.until("it is given up", mins(20), async |lab| {
+        lab.vsphere_agents().await.iter().any(|it| it.metadata.deletion_timestamp.is_some())
+    })
+    .await;
+    lab.neighbours.scale(1);
+    sleep(mins(1)).await;
+    assert_eq!(lab.agents().await[0].data["spec"]["approved"], json!(false));
+    assert!(lab.node_vms().contains(&"by-hand".to_owned()), "it is still there");
+    lab.until("a node of its own", mins(60), async |lab| {
+        lab.ready_nodes().await == 1 && lab.node_vms() == ["blue-gp-0001"]
+    })
+    .await;
+    forge.stop().await;
+}
+
+/// A create whose answer is lost and that no watch has shown yet counts: no spare is given beside it.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_does_not_give_a_machine_two_vms() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({"spec": {"scaling": {"bufferAgents": 1, "maxVMs": 1}}})).await;
+    let rule = |verb: &str, action| Rule {
+        verb: verb.to_owned(),
+        resource: "vsphereagents.agent-forge.containeroo.ch".to_owned(),
+        user: DOOR.to_owned(),
+        action,
+        ..Rule::default()
+    };
+    lab.kube.add_rule(rule("watch", Action::LateEvents { by_ms: 20_000 }));
+    lab.kube.add_rule(rule("patch", Action::CutAfter));
+    let forge = lab.forge();
+    lab.until("a spare", mins(30), async |lab| lab.agents().await.len() == 1).await;
+    lab.patch_pool(json!({"spec": {"scaling": {"maxVMs": 5}}})).await;
+    lab.neighbours.scale(2);
+    sleep(mins(3)).await;
+    lab.kube.clear_rules();
+    lab.until("two nodes", mins(60), async |lab| lab.ready_nodes().await == 2).await;
+    let all = lab.vsphere_agents().await;
+    for name in ["blue-gp-0001", "blue-gp-0002"] {
+        assert_eq!(all.iter().filter(|it| it.is_for(name)).count(), 1, "{name}");
+    }
     forge.stop().await;
 }
 

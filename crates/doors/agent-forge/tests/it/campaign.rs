@@ -22,11 +22,11 @@ use crate::lab::{DOOR, Lab, Replica, mins};
 const TURMOIL: Duration = Duration::from_mins(4);
 const PEACE: Duration = Duration::from_mins(90);
 const LOOK: Duration = Duration::from_secs(30);
-/// Seeds of every run of the suite, and how many more are drawn anew each time. A seed takes about 1.1 s of a core in the debug build;
-/// `ROOST_SEEDS=200` runs as many. None is drawn as long as seed 23 fails: an Agent that one AgentMachine claimed is bound by another, and
-/// the first one waits beside a free spare.
-const FIXED: u64 = 20;
-const FRESH: u64 = 0;
+const CALM_LOOK: Duration = Duration::from_mins(1);
+/// Seeds of every run of the suite, and how many more are drawn anew each time. A seed takes about 0.8 s of a core in the debug build;
+/// `ROOST_SEEDS=1000` runs as many.
+const FIXED: u64 = 200;
+const FRESH: u64 = 4;
 /// The door dies at one of so many requests and answers. One node and its end are some 150.
 const STEPS: u64 = 250;
 /// A VM of somebody else has the name of the third node.
@@ -142,6 +142,14 @@ impl Watchman {
         if names.iter().filter(|name| name.starts_with("DC0_")).count() != 3 {
             self.complaints.push("a foreign VM is gone".to_owned());
         }
+        let agents = lab.agents().await;
+        let mut hosts = BTreeSet::new();
+        for agent in agents.iter().filter(|it| it.labels().contains_key("agentMachineRef")) {
+            let name = agent.data["spec"]["hostname"].to_string();
+            if !hosts.insert(name.clone()) {
+                self.complaints.push(format!("two nodes are called {name}"));
+            }
+        }
         let Ok(machines) = lab.neighbours.machines().await else { return };
         let Ok(agent_machines) = lab.neighbours.agent_machines().await else { return };
         (self.machines, self.agent_machines) = (machines.clone(), agent_machines.clone());
@@ -216,7 +224,7 @@ async fn set_up(seed: u64, random: &mut Random) -> (Lab, Choice) {
     let choice =
         Choice { buffer: usize::from(random.chance(0.3)), has_domains: random.chance(0.3) };
     let lab = Lab::with(seed, |sim| {
-        sim.tick = Duration::from_secs(20);
+        sim.tick = Duration::from_secs(30);
         sim.registers_after = Duration::from_secs(30);
         sim.installs_in = mins(1);
         sim.deletes_in = mins(1);
@@ -311,7 +319,7 @@ async fn settle(
     lab.neighbours.scale(wanted);
     let begin = Instant::now();
     loop {
-        sleep(LOOK).await;
+        sleep(CALM_LOOK).await;
         watchman.look(lab).await;
         if !watchman.complaints.is_empty() {
             return Err(format!("{}\n{}", watchman.complaints.join("\n"), lab.story().await));
@@ -389,6 +397,17 @@ fn run_all(seeds: &[u64], bug: Option<Bug>) -> Option<(u64, String)> {
 fn nothing_is_lost_doubled_or_taken_whatever_fails() {
     if let Some((seed, why)) = run_all(&seeds(), None) {
         panic!("ROOST_SEED={seed}: {why}");
+    }
+}
+
+/// What each of them found once: an AgentMachine that waited for ever for an Agent that another one had got; a create whose answer was lost, and a spare
+/// beside it; a spare whose Agent was approved for whoever came along, because the uuid of its VM was not recorded yet.
+#[test]
+fn seeds_that_once_failed_hold() {
+    for seed in [23, 73, 114] {
+        if let Err(why) = run_alone(seed, None) {
+            panic!("ROOST_SEED={seed}: {why}");
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub const WORDS: DoorWords = DoorWords {
     name: "hatchery",
     noun: "job",
     nouns: "jobs",
+    group: "project",
     about: "Each queued CI job gets a VM of its own: a fresh clone of a template, or a spare that waits in a warm pool. It starts up, joins CDS, does its job, and is deleted.",
 };
 

@@ -103,6 +103,7 @@ pub(super) fn job(job: &view::Job, brief: impl Fn(&Decision) -> DecisionView) ->
     RequestView {
         id: WORDS.request(job.id.to_string()),
         noun: WORDS.noun.to_owned(),
+        group: WORDS.group.to_owned(),
         state: RequestState::of(
             served(job.state),
             job.verdict.as_ref().map(|decided| verdict(decided.verdict)),

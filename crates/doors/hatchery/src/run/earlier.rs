@@ -23,8 +23,9 @@ const RECONFIGURE: &str = "VirtualMachine.reconfigure";
 const INFO: &str = "info";
 /// As long as a clone may take. What takes longer was given up by whoever asked for it.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// From the end of a task to what it did in the mirror, which the stream brings at once.
-const UNTIL_SEEN: Duration = Duration::from_secs(30);
+/// From the end of a task to what it did in the mirror. The stream brings it at once, unless its answer is lost: that is noticed after more than a minute, and then
+/// everything is read anew.
+const UNTIL_SEEN: Duration = Duration::from_mins(5);
 
 /// A change that is under way.
 #[derive(Debug)]
@@ -58,9 +59,20 @@ impl Context {
             if let Some(vm) = vm {
                 self.see_change(&vm).await?;
             } else if let Some(made) = result.as_ref().and_then(|value| value.as_ref()) {
-                let seen = |vm: Option<&_>| vm.map_or(Check::NotYet, |_| Check::Met(()));
-                let _ = self.mirror.wait_until(&VmId::from(made), UNTIL_SEEN, seen).await;
+                self.see_made(&VmId::from(made)).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Waits until the mirror shows a VM that was made, unless it is gone again.
+    async fn see_made(&self, vm: &VmId) -> Result<(), CallError> {
+        if self.machines.read_label(vm).await?.is_none() {
+            return Ok(());
+        }
+        let seen = |row: Option<&_>| row.map_or(Check::NotYet, |_| Check::Met(()));
+        if self.mirror.wait_until(vm, UNTIL_SEEN, seen).await.is_err() {
+            tracing::warn!(%vm, "{vm}, which an earlier process made, is not seen in the inventory");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use roost_cds::JobStatus;
 use roost_cds_sim::{V1Demand, V2Demand};
-use roost_vcenter_sim::{Action, Power, Rule};
+use roost_vcenter_sim::{Action, Power, Rule, When};
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, Lab, Setup, UBUNTU, mins, secs, wait_until};
@@ -87,6 +87,21 @@ async fn clones_of_an_earlier_process_keep_their_addresses() {
     for after in 1..=12 {
         let mut lab = Lab::of(setup.clone()).await;
         sleep(secs(after)).await;
+        lab.restart().await;
+        lab.wait_for_spares(3).await;
+        lab.wait_until_clean(3).await;
+    }
+}
+
+/// The same while the stream that would tell of them has lost an answer, which it notices late.
+#[tokio::test(start_paused = true)]
+async fn clones_of_an_earlier_process_are_waited_for_also_when_the_stream_hangs() {
+    let setup = Setup::new("hv1").pool("debian12", 3).set("workerProvisioningPoolSize", 3);
+    for hangs_at in 1..=8 {
+        let mut lab = Lab::of(setup.clone()).await;
+        sleep(secs(4)).await;
+        let hang = Rule::new("WaitForUpdatesEx", Action::Hang).when(When::Nth(hangs_at));
+        lab.vcenter.faults().add(hang);
         lab.restart().await;
         lab.wait_for_spares(3).await;
         lab.wait_until_clean(3).await;

@@ -25,6 +25,7 @@ pub const WORDS: DoorWords = DoorWords {
     name: DOOR,
     noun: NOUN,
     nouns: "pods",
+    group: "namespace",
     about: "Each pod that is bound to this node gets a microVM on this host. The VM goes when its pod is deleted, and sleeps while its pod is to hibernate.",
 };
 
@@ -68,7 +69,7 @@ impl KubeletDoor {
         let limits = &self.work.host.limits;
         for (name, words, limit) in [
             ("pulls", "Snapshots and images being fetched", &limits.pulls),
-            ("clones", "VMs being made", &limits.clones),
+            ("clones", "microVMs being made", &limits.clones),
             ("saves", "Snapshots being saved", &limits.saves),
         ] {
             add(name, words, limit.used(), limit.most());

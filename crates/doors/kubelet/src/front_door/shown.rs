@@ -38,6 +38,7 @@ pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
     let transfer = transfer.filter(|it| it.has_begun()).map(ToString::to_string);
     RequestView {
         noun: WORDS.noun.to_owned(),
+        group: WORDS.group.to_owned(),
         state,
         queued: course.asked,
         waited_secs: course.waited_secs(now),

@@ -50,6 +50,22 @@ pub struct CacheLocation {
     pub profile_id: String,
 }
 
+impl CacheLocation {
+    /// Stands for no storage policy: a location names one.
+    pub const NO_POLICY: &str = "none";
+
+    pub fn policy(&self) -> Option<&str> {
+        Some(self.profile_id.as_str()).filter(|id| !id.is_empty() && *id != Self::NO_POLICY)
+    }
+}
+
+/// `datacenterID,datastoreID,profileID`, as the annotation of a waiting VM has it.
+impl std::fmt::Display for CacheLocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{},{},{}", self.datacenter_id, self.datastore_id, self.profile_id)
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CacheLocationStatus {

@@ -8,6 +8,7 @@ mod data;
 #[macro_use]
 mod kind;
 
+mod attachment;
 mod cache;
 mod class;
 pub mod condition;
@@ -24,6 +25,7 @@ mod service;
 mod snapshot;
 pub mod vm;
 
+pub use attachment::{CnsNodeVmAttachment, CnsNodeVmAttachmentSpec, CnsNodeVmAttachmentStatus};
 pub use cache::{
     CacheFile, CacheFileType, CacheLocation, CacheLocationStatus, CacheOvf, CachedDiskType,
     VirtualMachineImageCache, VirtualMachineImageCacheSpec, VirtualMachineImageCacheStatus,

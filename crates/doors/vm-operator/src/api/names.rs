@@ -108,6 +108,9 @@ pub mod extra_config {
     pub const PAUSE: &str = "vmservice.virtualmachine.pause";
     /// Nanoseconds since the epoch.
     pub const LAST_RESTART_TIME: &str = "vmservice.lastRestartTime";
+    /// The class that the VM has its size from, as the annotation [`LAST_RESIZED_VM_CLASS`](super::annotation::LAST_RESIZED_VM_CLASS) has it. Written with the size itself, so
+    /// neither a crash nor a revert can part the two.
+    pub const SIZED_BY: &str = "vmservice.virtualmachine.sizedBy";
     pub const BACKUP_VM_YAML: &str = "vmservice.virtualmachine.resource.yaml";
     pub const BACKUP_ADDITIONAL_YAML: &str = "vmservice.virtualmachine.additional.resources.yaml";
     pub const BACKUP_PVC_DISKS: &str = "vmservice.virtualmachine.pvc.disk.data";

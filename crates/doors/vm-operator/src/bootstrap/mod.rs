@@ -26,7 +26,7 @@ pub use network::{DnsDefaults, GuestCard, GuestNetwork};
 pub use payload::{decode, encode};
 pub use sysprep::sysprep;
 pub use template::render;
-pub use v_app::{Edit, ExistingProperty, v_app_edits};
+pub use v_app::{Edit, ExistingProperty, v_app_edits, v_app_values};
 
 use crate::api::VirtualMachine;
 use crate::api::names::annotation;

@@ -61,6 +61,14 @@ pub fn v_app_edits(
     Ok(edits)
 }
 
+/// The values that an object wants, whatever the VM has: by them an applied configuration is remembered.
+pub fn v_app_values(
+    config: &VAppConfig,
+    secrets: &dyn Secrets,
+) -> Result<Vec<(String, String)>, BootstrapError> {
+    wanted(config, secrets)
+}
+
 fn wanted(
     config: &VAppConfig,
     secrets: &dyn Secrets,

@@ -2,6 +2,7 @@
 
 mod json;
 
+use kube::ResourceExt as _;
 use roost_vim::wire::Element;
 use roost_vim::wire::types::{
     OptionValue, VirtualDevice, VirtualDeviceBackingInfo, VirtualDeviceConfigSpec,
@@ -9,7 +10,7 @@ use roost_vim::wire::types::{
 };
 
 use crate::api::names::{annotation, extra_config};
-use crate::api::{ClassDevices, VirtualMachine, VirtualMachineClassSpec};
+use crate::api::{ClassDevices, VirtualMachine, VirtualMachineClass, VirtualMachineClassSpec};
 
 /// What a VM of a class begins with: the class's `configSpec`, without what belongs to one VM only (its identities, guest, files, policy and disks), or else
 /// the PCI devices that the class lists. Size and reservations are not in it.
@@ -107,6 +108,16 @@ pub fn hardware_version(
 pub fn guest_id(vm: &VirtualMachine, image: &str) -> String {
     let known = [vm.spec.guest_id.as_str(), image].into_iter().find(|id| !id.is_empty());
     known.filter(|id| *id != "otherGuest64").unwrap_or("otherGuest").to_owned()
+}
+
+/// The class that a VM has its size from, as the annotation and the VM have it.
+pub fn sized_by(class: &VirtualMachineClass) -> String {
+    serde_json::json!({
+        "name": class.name_any(),
+        "uid": class.uid().unwrap_or_default(),
+        "generation": class.metadata.generation.unwrap_or_default(),
+    })
+    .to_string()
 }
 
 /// How much address space passthrough devices get without a word on it.

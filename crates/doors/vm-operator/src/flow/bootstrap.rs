@@ -8,22 +8,22 @@ use super::outcome::{Flow, Halt};
 use crate::api::VirtualMachine;
 use crate::api::names::{annotation, extra_config};
 use crate::bootstrap::{
-    self, Customize, DnsDefaults, GatewayForm, GuestNetwork, Provider, cloud_init_keys,
-    cloud_init_prep, customize_now, is_customization_disabled, linux_prep, sysprep,
+    self, Customize, GatewayForm, GuestNetwork, Provider, cloud_init_keys, cloud_init_prep,
+    customize_now, is_customization_disabled, linux_prep, sysprep,
 };
 use crate::provider::Seen;
 
-fn network(vm: &VirtualMachine, seen: &Seen) -> GuestNetwork {
+pub(super) fn network(cx: &Context, vm: &VirtualMachine, seen: &Seen) -> GuestNetwork {
     let macs: Vec<String> =
         seen.nics().map(|card| card.mac_address.clone().unwrap_or_default()).collect();
-    GuestNetwork::of(vm, &macs, &DnsDefaults::default())
+    GuestNetwork::of(vm, &macs, &cx.stores.dns_defaults(&cx.settings.pod_namespace))
 }
 
-fn provider(vm: &VirtualMachine, seen: &Seen) -> Provider {
+pub(super) fn provider(vm: &VirtualMachine, seen: &Seen) -> Provider {
     bootstrap::provider(vm, seen.text("config.guestId").unwrap_or_default())
 }
 
-fn is_by_customization(vm: &VirtualMachine) -> bool {
+pub(super) fn is_by_customization(vm: &VirtualMachine) -> bool {
     let kind = vm.annotations().get(annotation::CLOUD_INIT_TYPE);
     kind.is_some_and(|kind| kind == "cloudinitprep")
 }
@@ -42,7 +42,7 @@ pub(super) fn keys(
     if seen.nics().count() != interfaces {
         return Ok(Vec::new());
     }
-    let network = network(vm, seen);
+    let network = network(cx, vm, seen);
     let provider = provider(vm, seen);
     if provider != Provider::None {
         vm.status_mut().network.get_or_insert_default().config = Some(network.config());
@@ -62,7 +62,7 @@ pub(super) fn keys(
 fn customization(cx: &Context, vm: &VirtualMachine, seen: &Seen) -> Flow<Option<Customize>> {
     let namespace = vm.namespace().unwrap_or_default();
     let secrets = |name: &str| cx.stores.secret(&namespace, name);
-    let network = network(vm, seen);
+    let network = network(cx, vm, seen);
     let made = match provider(vm, seen) {
         Provider::None | Provider::VApp => return Ok(None),
         Provider::CloudInit if !is_by_customization(vm) => return Ok(None),

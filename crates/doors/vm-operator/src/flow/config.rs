@@ -1,23 +1,26 @@
 //! Config: what may be changed now, what differs, and one request for all of it.
 
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use roost_controller::Key;
 use roost_fleet::Power;
 use roost_vim::wire::types::VirtualMachineConfigSpec;
 
 use super::Context;
-use super::create::last_resized;
 use super::outcome::{Done, Flow, Halt};
 use super::promotion::promote_disks;
 use super::update::{verify_connection, verify_resource_pool};
+use super::v_app;
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true, mark_unknown, remove};
-use crate::api::names::annotation;
+use crate::api::names::{annotation, extra_config};
 use crate::api::vm::PowerState;
 use crate::api::{VirtualMachine, VirtualMachineClass};
-use crate::class::base_config;
+use crate::class::{base_config, sized_by};
 use crate::provider::{
     Compute, Reach, Seen, Wanted, backup_keys, class_reference, differences, extra_config_kept,
-    is_empty,
+    is_backup_paused, is_empty, secret_keys, secrets_of,
 };
 
 pub(super) async fn reconcile_config(
@@ -37,14 +40,19 @@ pub(super) async fn reconcile_config(
     let mut wanted = get_update_arguments(cx, vm, reach).await?;
     if let Resize::To(class) = &resize {
         wanted.compute = Some(compute(cx, vm, seen, class).await?);
+        wanted.extra_config.push((extra_config::SIZED_BY.to_owned(), sized_by(class)));
     }
     if reach != Reach::Marks {
         wanted.extra_config.extend(super::bootstrap::keys(cx, vm, seen)?);
     }
     let backup = backup(cx, vm, seen);
     wanted.extra_config.extend(backup);
-    let spec = differences(vm, &wanted, seen, reach).map_err(Halt::because("the configuration"))?;
-    if !is_empty(&spec) {
+    let spec = differences(vm, &wanted, seen, reach);
+    let mut spec = spec.map_err(Halt::because("the configuration"))?;
+    if reach == Reach::Everything {
+        v_app::properties(cx, vm, seen, &mut spec)?;
+    }
+    if !is_empty(&spec) && !cx.provider.is_in_vain(key, &spec) {
         return cx.provider.reconfigure(key, seen, Done::Reconfigured, spec).await;
     }
     note_resize(cx, vm, &resize);
@@ -117,8 +125,10 @@ async fn get_resize_arguments(
         return Ok(Resize::None);
     }
     let class = class_of(cx, vm);
-    let last = vm.annotations().get(annotation::LAST_RESIZED_VM_CLASS).cloned();
-    let last = last.or_else(|| last_by_status(vm));
+    // The VM itself says it better than its object: a resize may have ended while nobody wrote it down.
+    let marked = seen.extra_config(extra_config::SIZED_BY).map(str::to_owned);
+    let annotated = vm.annotations().get(annotation::LAST_RESIZED_VM_CLASS).cloned();
+    let last = marked.clone().or(annotated).or_else(|| last_by_status(vm));
     let follows = vm.annotations().contains_key(annotation::SAME_VM_CLASS_RESIZE);
     let now = cx.now();
     let Some(class) = class else {
@@ -129,6 +139,9 @@ async fn get_resize_arguments(
     };
     Ok(match needs_resize(last.as_deref(), &class, follows) {
         None => {
+            if let Some(mark) = marked {
+                note_size(vm, &class, mark);
+            }
             mark_true(&mut vm.status_mut().conditions, kind, now);
             Resize::None
         }
@@ -192,10 +205,14 @@ async fn compute(
 
 fn note_resize(cx: &Context, vm: &mut VirtualMachine, resize: &Resize) {
     let Resize::To(class) = resize else { return };
-    vm.annotations_mut().insert(annotation::LAST_RESIZED_VM_CLASS.to_owned(), last_resized(class));
-    let status = vm.status_mut();
-    status.class = Some(class_reference(&class.name_any()));
-    mark_true(&mut status.conditions, ConditionType::ClassConfigurationSynced, cx.now());
+    note_size(vm, class, sized_by(class));
+    let conditions = &mut vm.status_mut().conditions;
+    mark_true(conditions, ConditionType::ClassConfigurationSynced, cx.now());
+}
+
+fn note_size(vm: &mut VirtualMachine, class: &VirtualMachineClass, mark: String) {
+    vm.annotations_mut().insert(annotation::LAST_RESIZED_VM_CLASS.to_owned(), mark);
+    vm.status_mut().class = Some(class_reference(&class.name_any()));
 }
 
 /// The copy of the object that the VM carries.
@@ -207,11 +224,35 @@ fn backup(cx: &Context, vm: &mut VirtualMachine, seen: &Seen) -> Vec<(String, St
         remove(&mut vm.status_mut().conditions, ConditionType::BackupUpToDate);
         return Vec::new();
     }
-    let keys = backup_keys(vm, seen);
+    if is_backup_paused(vm, seen) {
+        let why = "the VM was restored from an older backup than its object knows";
+        let (kind, conditions) = (ConditionType::BackupUpToDate, &mut vm.status_mut().conditions);
+        mark_false(conditions, kind, Reason::BackupPaused, why, cx.now());
+        return Vec::new();
+    }
+    let mut keys = backup_keys(vm, seen);
+    if cx.provider.settings.features.backup_secrets {
+        keys.extend(secret_keys(&secrets(cx, vm), seen));
+    }
     if keys.is_empty() {
         mark_true(&mut vm.status_mut().conditions, ConditionType::BackupUpToDate, cx.now());
     }
     keys
+}
+
+/// Those that the bootstrap uses, by name.
+fn secrets(cx: &Context, vm: &VirtualMachine) -> Vec<std::sync::Arc<Secret>> {
+    let namespace = vm.namespace().unwrap_or_default();
+    let names: BTreeSet<String> = secrets_of(vm).into_iter().map(|secret| secret.name).collect();
+    names.iter().filter_map(|name| cx.stores.secrets.get(&Key::new(&namespace, name))).collect()
+}
+
+/// A configuration with a new copy was refused, so the copy that the VM carries is an old one.
+pub(super) fn note_failed_backup(cx: &Context, vm: &mut VirtualMachine, seen: &Seen, why: &str) {
+    if !backup(cx, vm, seen).is_empty() {
+        let (kind, conditions) = (ConditionType::BackupUpToDate, &mut vm.status_mut().conditions);
+        mark_false(conditions, kind, Reason::BackupFailed, why, cx.now());
+    }
 }
 
 /// A VM goes on only with all of its volumes.
@@ -224,7 +265,11 @@ fn volumes_attached(vm: &VirtualMachine) -> Flow {
     let claims = vm.spec.volumes.iter().filter(|volume| volume.claim_name().is_some());
     match claims.into_iter().find(|volume| !attached(&volume.name)) {
         None => Ok(()),
-        Some(volume) => Err(Halt::failed(format!("volume {} is not attached", volume.name))),
+        // The driver does not call when it has attached one.
+        Some(volume) => {
+            tracing::debug!(volume = %volume.name, "volume {} is not attached", volume.name);
+            Err(Halt::Requeue(super::volumes::pause(vm)))
+        }
     }
 }
 

@@ -5,10 +5,12 @@ use roost_controller::{Draft, Next};
 
 use super::Context;
 use super::defaults::default_object;
+use super::fast_deploy::get_source_paths;
 use super::outcome::{Flow, Halt};
 use crate::api::VirtualMachine;
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true, remove};
 use crate::api::names::{annotation, label};
+use crate::class::sized_by;
 use crate::front_door::trail::Chart::Create;
 use crate::front_door::trail::at;
 use crate::planted::{self, Bug};
@@ -33,8 +35,11 @@ pub(crate) async fn create_virtual_machine(
     let reservation = cx.provider.check_concurrency(vm)?;
     at(Create, "placement");
     let place = placement(cx, vm, &prereqs).await?;
+    at(Create, "image cache");
+    let cached = get_source_paths(cx, vm, &prereqs, &place).await?;
     at(Create, "create arguments");
-    let args = cx.provider.create_args(vm, &prereqs, &nics, &cdroms, &place).await?;
+    let provider = &cx.provider;
+    let args = provider.create_args(vm, &prereqs, &nics, &cdroms, &place, cached.as_ref()).await?;
     note_class(vm, &prereqs);
     note_zone(vm, &place.zone);
     cx.provider.check_not_there(vm).await?;
@@ -93,6 +98,9 @@ async fn placement(
     let image = prereqs.image.as_ref();
     let config = crate::provider::config_of(vm, &prereqs.base, image, extension_key);
     let placed = cx.provider.placement(vm, &config).await;
+    let labelled = vm.labels().get(label::ZONE).filter(|zone| !zone.is_empty());
+    let zones = cx.provider.places.zones();
+    let is_elsewhere = labelled.is_some_and(|zone| zones.iter().all(|known| known.name != *zone));
     let conditions = &mut vm.status_mut().conditions;
     match &placed {
         Ok(_) => {
@@ -100,7 +108,8 @@ async fn placement(
         }
         Err(Halt::Failed(failure)) => {
             let why = roost_supervise::Chain(failure).to_string();
-            mark_false(conditions, kind, Reason::Error, &why, cx.now());
+            let reason = if is_elsewhere { Reason::ZoneMismatch } else { Reason::Error };
+            mark_false(conditions, kind, reason, &why, cx.now());
         }
         Err(_) => {}
     }
@@ -117,16 +126,6 @@ fn note_zone(vm: &mut VirtualMachine, zone: &str) {
 fn note_class(vm: &mut VirtualMachine, prereqs: &Prereqs) {
     let Some(class) = &prereqs.class else { return };
     vm.status_mut().class = Some(class_reference(&class.name_any()));
-    let text = last_resized(class);
+    let text = sized_by(class);
     vm.annotations_mut().insert(annotation::LAST_RESIZED_VM_CLASS.to_owned(), text);
-}
-
-/// The class that a VM has its size from, as the annotation has it.
-pub(crate) fn last_resized(class: &crate::api::VirtualMachineClass) -> String {
-    serde_json::json!({
-        "name": class.name_any(),
-        "uid": class.uid().unwrap_or_default(),
-        "generation": class.metadata.generation.unwrap_or_default(),
-    })
-    .to_string()
 }

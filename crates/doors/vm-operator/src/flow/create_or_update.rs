@@ -4,12 +4,13 @@ use kube::ResourceExt as _;
 use roost_controller::{Draft, Key, Next};
 
 use super::Context;
+use super::config::note_failed_backup;
 use super::create::create_virtual_machine;
 use super::normal::set_manager_id;
 use super::outcome::{Done, Failure, Flow, Halt};
 use super::update::update_virtual_machine;
 use crate::api::VirtualMachine;
-use crate::api::condition::{ConditionType, Reason, mark_false};
+use crate::api::condition::{ConditionType, Reason, mark_false, remove};
 use crate::api::names::annotation;
 use crate::front_door::trail::Chart::CreateOrUpdate;
 use crate::front_door::trail::at;
@@ -43,11 +44,29 @@ fn has_booted(vm: &VirtualMachine) -> bool {
     vm.annotations().contains_key(annotation::FIRST_BOOT_DONE) && !vm.waits_for_power_state()
 }
 
+/// vCenter does not know every guest that people can write.
+fn note_guest_id(cx: &Context, vm: &mut VirtualMachine, error: Option<&str>) {
+    let kind = ConditionType::GuestIdReconfigured;
+    let conditions = &mut vm.status_mut().conditions;
+    match error.filter(|error| error.contains("guestId")) {
+        Some(error) => {
+            mark_false(conditions, kind, Reason::Invalid, error, cx.now());
+        }
+        None if error.is_none() => {
+            remove(conditions, kind);
+        }
+        None => {}
+    }
+}
+
 /// How the step ended that was started in an earlier pass. A configuration that failed does not keep the VM from going off: it is handed on.
 fn take_up_ended(cx: &Context, key: &Key, vm: &mut VirtualMachine) -> Flow<Option<Failure>> {
     let Some(ended) = cx.provider.steps.take_ended(key) else { return Ok(None) };
     let is_create = ended.step == Done::CreateStarted;
     super::promotion::note_end(cx, vm, ended.step, ended.error.as_deref());
+    if ended.step == Done::Reconfigured {
+        note_guest_id(cx, vm, ended.error.as_deref());
+    }
     let Some(error) = ended.error else {
         if is_create {
             cx.events.normal(vm, "CreateSuccess", "Create success");
@@ -61,6 +80,16 @@ fn take_up_ended(cx: &Context, key: &Key, vm: &mut VirtualMachine) -> Flow<Optio
         mark_false(conditions, ConditionType::Created, Reason::Error, &error, cx.now());
         cx.events.warning(vm, "CreateFailure", &error);
     } else {
+        // Nobody knows what of it was taken.
+        if vm.annotations().contains_key(annotation::BOOTSTRAP_HASH_CONFIG_SPEC) {
+            vm.annotations_mut().remove(annotation::BOOTSTRAP_HASH_CONFIG_SPEC);
+        }
+        if ended.step == Done::Reconfigured
+            && let Ok(Some(row)) = find(vm, &cx.provider.fleet.mirror().snapshot())
+            && let Ok(seen) = cx.provider.see(&row)
+        {
+            note_failed_backup(cx, vm, &seen, &error);
+        }
         cx.events.warning(vm, "UpdateFailure", &error);
     }
     if ended.step == Done::Reconfigured && vm.is_powering_off() {

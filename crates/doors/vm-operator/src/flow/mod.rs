@@ -6,6 +6,7 @@ mod create;
 mod create_or_update;
 mod defaults;
 mod delete;
+mod fast_deploy;
 mod image_cache;
 mod location;
 mod normal;
@@ -16,6 +17,8 @@ mod reconcile;
 mod snapshot;
 mod status;
 mod update;
+mod v_app;
+mod volumes;
 
 use std::sync::Arc;
 use std::time::Duration;

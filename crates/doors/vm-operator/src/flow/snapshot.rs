@@ -8,7 +8,7 @@ use roost_vim::wire::types::VirtualMachineSnapshotTree;
 
 use super::Context;
 use super::outcome::{Done, Flow, Halt};
-use crate::api::condition::{ConditionType, Reason, mark_false, mark_true};
+use crate::api::condition::{ConditionType, Reason, is_false_because, mark_false, mark_true};
 use crate::api::names::annotation;
 use crate::api::{VirtualMachine, VirtualMachineSnapshot};
 use crate::provider::{Seen, walk};
@@ -191,6 +191,19 @@ pub(super) async fn reconcile_snapshot_create(
     }
     let all = cx.stores.snapshots_of.objects(&vm.namespaced_name());
     let Some(snapshot) = next_snapshot(&all) else { return Ok(()) };
+    // Disks below a snapshot are not promoted any more, so the first one waits.
+    let is_first = seen.detail.snapshots().is_none();
+    if cx.provider.settings.features.fast_deploy.is_some()
+        && is_first
+        && vm.waits_for_disk_promotion()
+        && !is_false_because(
+            vm.conditions(),
+            ConditionType::DiskPromotionSynced,
+            Reason::DiskPromotionTaskError,
+        )
+    {
+        return Ok(());
+    }
     // One that is there already was taken by us before a crash, or by hand: the snapshot's own controller adopts it.
     if named(seen, &snapshot.name_any())?.is_some() || cx.provider.is_busy(key, seen.id()) {
         return Ok(());

@@ -12,6 +12,7 @@ use super::outcome::{Aggregate, Failure, Flow, Halt};
 use super::power_state::{Operation, Restart, Situation, compare_power_state};
 use super::snapshot::{reconcile_snapshot_create, reconcile_snapshot_revert};
 use super::status::reconcile_status;
+use super::volumes::reconcile_volumes;
 use super::{Context, power_state};
 use crate::api::VirtualMachine;
 use crate::api::names::{annotation, extra_config};
@@ -34,7 +35,13 @@ pub(crate) async fn update_virtual_machine(
     all.step("status", reconcile_status(cx, vm, &seen).await)?;
     at(Update, "location");
     all.step("location", reconcile_location(cx, vm, &seen))?;
-    reconcile_schema_upgrade(vm, &seen);
+    reconcile_schema_upgrade(vm, &seen.row);
+    at(Update, "volumes");
+    let mut volumes = Next::AwaitChange;
+    match reconcile_volumes(cx, vm).await {
+        Ok(next) => volumes = next,
+        Err(halt) => all.step("volumes", Err(halt))?,
+    }
     at(Update, "snapshot revert");
     all.step("snapshot revert", reconcile_snapshot_revert(cx, key, vm, &seen).await)?;
     at(Update, "config");
@@ -67,6 +74,9 @@ pub(crate) async fn update_virtual_machine(
     at(Update, "snapshot");
     all.step("snapshot", reconcile_snapshot_create(cx, key, vm, &seen).await)?;
     all.end()?;
+    if next == Next::AwaitChange {
+        next = volumes;
+    }
     Ok(requeue_delay(cx, vm, next))
 }
 
@@ -75,13 +85,16 @@ fn fetch_properties(cx: &Context, row: &Arc<Vm>) -> Flow<Seen> {
 }
 
 /// The markers say by which version an object was last brought up to date; what older ones did not have is filled in from the VM.
-fn reconcile_schema_upgrade(vm: &mut VirtualMachine, seen: &Seen) {
+fn reconcile_schema_upgrade(vm: &mut VirtualMachine, row: &Vm) {
+    fill_in(vm, row.uuid.as_deref(), row.instance_uuid.as_deref());
+}
+
+fn fill_in(vm: &mut VirtualMachine, uuid: Option<&str>, instance_uuid: Option<&str>) {
     if vm.spec.bios_uuid.is_empty() {
-        seen.row.uuid.as_deref().unwrap_or_default().clone_into(&mut vm.spec.bios_uuid);
+        uuid.unwrap_or_default().clone_into(&mut vm.spec.bios_uuid);
     }
     if vm.spec.instance_uuid.is_empty() {
-        let known = seen.row.instance_uuid.as_deref().unwrap_or_default();
-        known.clone_into(&mut vm.spec.instance_uuid);
+        instance_uuid.unwrap_or_default().clone_into(&mut vm.spec.instance_uuid);
     }
     let bios_uuid = vm.spec.bios_uuid.clone();
     let cloud_init = vm.spec.bootstrap.as_mut().and_then(|of| of.cloud_init.as_mut());
@@ -209,4 +222,30 @@ fn requeue_delay(cx: &Context, vm: &VirtualMachine, next: Next) -> Next {
         return Next::After(cx.settings.address_requeue);
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_older_versions_did_not_write_is_filled_in_from_the_vm() {
+        let mut vm: VirtualMachine = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "web-0"}, "spec": {"bootstrap": {"cloudInit": {}}}
+        }))
+        .unwrap();
+        fill_in(&mut vm, Some("bios"), Some("instance"));
+        let spec = &vm.spec;
+        assert_eq!((&*spec.bios_uuid, &*spec.instance_uuid), ("bios", "instance"));
+        let cloud_init = spec.bootstrap.as_ref().and_then(|of| of.cloud_init.as_ref());
+        assert_eq!(cloud_init.unwrap().instance_id, "bios");
+        assert_eq!(vm.annotations()[annotation::UPGRADED_TO_SCHEMA_VERSION], crate::api::VERSION);
+        assert_eq!(vm.annotations()[annotation::UPGRADED_TO_FEATURE_VERSION], "1");
+        fill_in(&mut vm, Some("another"), None);
+        assert_eq!(vm.spec.bios_uuid, "bios", "what is there stays");
+        // A VM that cannot be read has no identity to give.
+        let mut lost = VirtualMachine::default();
+        fill_in(&mut lost, None, None);
+        assert!(lost.spec.bios_uuid.is_empty());
+    }
 }

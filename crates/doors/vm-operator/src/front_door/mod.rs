@@ -25,8 +25,9 @@ use crate::provider::{CREATES, DOOR, find};
 /// What the door and its requests are called.
 pub const WORDS: DoorWords = DoorWords {
     name: "vm-operator",
-    noun: "virtualmachine",
-    nouns: "virtualmachines",
+    noun: "VirtualMachine",
+    nouns: "VirtualMachines",
+    group: "namespace",
     about: "Each VirtualMachine object gets a VM that is what the object says: class, image, networks, disks, power. The VM goes when its object goes.",
 };
 
@@ -145,7 +146,11 @@ impl FrontDoor for VmDoor {
         let mut summary = Summary::of(&self.requests(), &self.vms(), self.status.is_synced());
         let (used, most) = self.creates();
         summary.gauges.add("creates", shown::creates(used, most));
-        summary.tiles = shown::tiles(&self.trigger.depths(), &self.cx.stores.caches.objects());
+        summary.tiles = shown::tiles(
+            &self.trigger.depths(),
+            &self.cx.stores.caches.objects(),
+            self.cx.provider.has_signals(),
+        );
         summary
     }
 

@@ -38,6 +38,7 @@ pub(super) fn request(joined: &Joined, now: Timestamp, priority: &PrioritySettin
     let level = level_of(vm, now, priority);
     RequestView {
         noun: WORDS.noun.to_owned(),
+        group: WORDS.group.to_owned(),
         state,
         queued: course.asked,
         waited_secs: course.waited_secs(now),
@@ -210,8 +211,9 @@ pub(super) fn creates(used: u64, most: u64) -> GaugeView {
 pub(super) fn tiles(
     depths: &[(String, u64)],
     caches: &[Arc<VirtualMachineImageCache>],
+    has_signals: bool,
 ) -> Vec<TileView> {
-    let href = format!("/{}", WORDS.nouns);
+    let href = format!("/{}", WORDS.path());
     let tile = |number, words: String, mood| TileView { number, words, href: href.clone(), mood };
     let queued = depths.iter().filter(|(_, keys)| *keys > 0);
     let mut all: Vec<_> = queued
@@ -221,6 +223,10 @@ pub(super) fn tiles(
         let ready = caches.iter().filter(|cache| cache.is_ready()).count();
         let mood = if ready == caches.len() { Mood::Good } else { Mood::Busy };
         all.push(tile(ready as u64, format!("of {} images cached", caches.len()), mood));
+    }
+    if !has_signals {
+        let words = "signals: vCenter tells no changes, VMs are looked at by time".to_owned();
+        all.push(tile(0, words, Mood::Bad));
     }
     all
 }

@@ -1,10 +1,13 @@
 //! Images: how their objects are named, what they are, and which one a name means.
 
+mod descriptor;
 pub mod ovf;
 
 use std::fmt::Write as _;
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
+pub(crate) use descriptor::{CONTENT_VERSION, Descriptors, VALUE, stored_descriptor};
 
 use crate::api::vm::ImageReference;
 use crate::api::{ClusterVirtualMachineImage, ImageType, VirtualMachineImage};
@@ -45,6 +48,11 @@ pub fn cache_file_name(file_name: &str) -> String {
         Some((stem, extension)) => format!("{}.{extension}", short_hash(stem)),
         None => short_hash(base),
     }
+}
+
+/// Whether a file is of this kind, in whatever case its name is written.
+pub(crate) fn has_extension(file_name: &str, extension: &str) -> bool {
+    file_name.rsplit_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(extension))
 }
 
 /// What a library item or a template is as an image. Items of other kinds are none.

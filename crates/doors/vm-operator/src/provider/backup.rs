@@ -1,12 +1,14 @@
 //! The copy of an object that its VM carries. Reverting to a snapshot restores the object from the copy that was frozen with it.
 
 use std::io::{Read as _, Write as _};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 
 use super::Seen;
@@ -62,18 +64,54 @@ pub(crate) fn backup_keys(vm: &VirtualMachine, seen: &Seen) -> Vec<(String, Stri
 
 fn encode(copy: &VirtualMachine) -> Option<String> {
     // JSON is YAML, and the same object always is the same text.
-    let text = serde_json::to_vec(copy).ok()?;
+    pack(&serde_json::to_vec(copy).ok()?)
+}
+
+fn pack(text: &[u8]) -> Option<String> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
-    encoder.write_all(&text).ok()?;
+    encoder.write_all(text).ok()?;
     Some(STANDARD.encode(encoder.finish().ok()?))
+}
+
+fn unpack(text: &str) -> Option<String> {
+    let packed = STANDARD.decode(text.trim()).ok()?;
+    let mut plain = String::new();
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut plain).ok()?;
+    Some(plain)
+}
+
+/// Whether the VM was restored from a backup: its object knows a newer one than the VM carries. It is not written over then.
+pub(crate) fn is_paused(vm: &VirtualMachine, seen: &Seen) -> bool {
+    let number = |text: &str| text.trim().parse::<i64>().ok();
+    let of_object = vm.annotations().get(annotation::BACKUP_VERSION).and_then(|of| number(of));
+    let of_vm = seen.extra_config(extra_config::BACKUP_VERSION).and_then(number);
+    matches!((of_object, of_vm), (Some(object), Some(vm)) if object > vm)
+}
+
+/// The Secrets that the bootstrap uses, as one text of several documents.
+fn documents(secrets: &[Arc<Secret>]) -> String {
+    let document = |secret: &Arc<Secret>| {
+        let mut copy = Secret::clone(secret);
+        copy.metadata.managed_fields = None;
+        serde_json::to_string(&copy).unwrap_or_default()
+    };
+    secrets.iter().map(document).collect::<Vec<_>>().join("\n---\n")
+}
+
+/// The key that must be written so that the VM carries these Secrets; none if it does.
+pub(crate) fn secret_keys(secrets: &[Arc<Secret>], seen: &Seen) -> Option<(String, String)> {
+    let wanted = documents(secrets);
+    let known = seen.extra_config(extra_config::BACKUP_ADDITIONAL_YAML).and_then(unpack);
+    if known.unwrap_or_default() == wanted {
+        return None;
+    }
+    let text = if wanted.is_empty() { String::new() } else { pack(wanted.as_bytes())? };
+    Some((extra_config::BACKUP_ADDITIONAL_YAML.to_owned(), text))
 }
 
 /// The object that a VM carries, also as others have written it.
 pub(crate) fn decode(text: &str) -> Option<VirtualMachine> {
-    let packed = STANDARD.decode(text.trim()).ok()?;
-    let mut plain = String::new();
-    GzDecoder::new(packed.as_slice()).read_to_string(&mut plain).ok()?;
-    serde_saphyr::from_str(&plain).ok()
+    serde_saphyr::from_str(&unpack(text)?).ok()
 }
 
 #[cfg(test)]

@@ -21,11 +21,11 @@ use super::config::{
 };
 use super::places::Place;
 use super::prereq::{Prereqs, Source};
-use super::{CREATES, Compute, DOOR, OWNER, Provider};
+use super::{CREATES, Cached, Compute, DOOR, OWNER, Provider};
 use crate::api::names::{DEFAULT_NOTES, extra_config, label};
 use crate::api::vm::{Firmware, ProvisioningMode};
 use crate::api::{VirtualMachine, VirtualMachineImageStatus};
-use crate::class::hardware_version;
+use crate::class::{hardware_version, sized_by};
 use crate::flow::{Done, Flow, Halt};
 
 /// Everything that a VM is made with.
@@ -119,6 +119,7 @@ impl Provider {
         nics: &[WantedNic],
         cdroms: &[WantedCdrom],
         place: &Place,
+        cached: Option<&Cached>,
     ) -> Flow<CreateArgs> {
         let mhz = match prereqs.class.as_deref().map(|class| &class.spec.policies.resources) {
             Some(of) if of.requests.cpu.is_some() || of.limits.cpu.is_some() => self
@@ -138,11 +139,21 @@ impl Provider {
             .iter()
             .map(|(key, value)| OptionValue::text(key.as_str(), value.as_str()))
             .collect();
+        if let Some(class) = &prereqs.class {
+            let mark = OptionValue::text(extra_config::SIZED_BY, sized_by(class));
+            config.extra_config.push(mark);
+        }
         compute.write(&mut config);
         let (folder, pool) = self.below_policy(prereqs, place).await?;
         let name = vm.name_any();
-        let by = match &prereqs.source {
-            Source::Ovf { item, .. } => {
+        let by = match (&prereqs.source, cached) {
+            (Source::Ovf { .. }, Some(cached)) => {
+                config.device_change = new_cards(nics);
+                config.device_change.extend(devices);
+                let at = (&folder, &pool);
+                Box::pin(self.make_of_cached(vm, prereqs, cached, at, config)).await?
+            }
+            (Source::Ovf { item, .. }, None) => {
                 config.device_change = new_cards(nics);
                 config.device_change.extend(devices);
                 self.deploy(
@@ -155,7 +166,7 @@ impl Provider {
                 )
                 .await?
             }
-            Source::Template(template) => {
+            (Source::Template(template), _) => {
                 let template = self.fleet.mirror().vm(template);
                 let template = template.ok_or_else(|| Halt::failed("the image's VM is gone"))?;
                 let facts = self.fleet.machines().template_facts(&template).await;
@@ -181,7 +192,7 @@ impl Provider {
                 let folder = folder.clone();
                 MakeBy::Clone(Box::new(CloneVmTask { this, folder, name: name.clone(), spec }))
             }
-            Source::Iso => {
+            (Source::Iso, _) => {
                 config.device_change = new_cards(nics);
                 config.device_change.extend(devices);
                 config.device_change.extend(super::config::new_drives(cdroms));

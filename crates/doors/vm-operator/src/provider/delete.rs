@@ -5,7 +5,9 @@ use kube::ResourceExt as _;
 use roost_controller::Key;
 use roost_fleet::{Basis, Candidate, Connection, Draft, Phase, Power, Tools, Vm, Wrote};
 use roost_vim::wire::methods::ReconfigVmTask;
-use roost_vim::wire::types::{ManagedByInfo, OptionValue, TaskInfoState, VirtualMachineConfigSpec};
+use roost_vim::wire::types::{
+    ManagedByInfo, OptionValue, TaskInfo, TaskInfoState, VirtualMachineConfigSpec,
+};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +20,9 @@ use crate::flow::{Context, Done, Flow, Halt};
 
 /// Between looks at a deletion that must wait for its turn.
 const NEXT_TURN: Duration = Duration::from_secs(10);
+
+/// Until a VM is looked at again that is gone and still shown; the news of it bring the key back earlier.
+const LATE_NEWS: Duration = Duration::from_secs(5);
 
 /// What comes next on the way to no VM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,21 +59,29 @@ impl Provider {
         let key = Key::of(vm);
         self.check_view()?;
         if let Some(running) = self.steps.running(&key) {
+            if running.step == Done::PromotionStarted {
+                self.cancel_promotion(vm).await?;
+            }
             // A create that is under way cannot be called back; what it makes is deleted afterwards.
             return Err(match running.step {
                 Done::CreateStarted => Halt::failed("a VM is being made for this object"),
                 _ => Halt::Done(Done::HasOutstandingTask),
             });
         }
-        if let Some(ended) = self.steps.take_ended(&key)
-            && let Some(error) = ended.error
-        {
+        let ended = self.steps.take_ended(&key);
+        // A promotion was called back; it does not matter any more.
+        let counts = ended.as_ref().filter(|ended| ended.step != Done::PromotionStarted);
+        if let Some(error) = counts.and_then(|ended| ended.error.clone()) {
             return Err(Halt::failed(error));
         }
         let found = find(vm, &self.fleet.mirror().snapshot());
         let Some(row) = found.map_err(Halt::because("looking for the VM"))? else {
             return self.check_gone(cx, vm).await;
         };
+        // It is gone and the mirror does not know yet. Asked at once to go once more, it would be gone at once once more, and so on.
+        if ended.is_some_and(|ended| ended.step == Done::DeleteStarted) {
+            return Err(Halt::Requeue(LATE_NEWS));
+        }
         let now = cx.now();
         match plan(&row, vm.power_off_mode(), self.steps.asked(&key), now) {
             Step::NotConnected => {
@@ -94,8 +107,30 @@ impl Provider {
                 }
             }
             Step::AwaitGuest(until) => Err(Halt::RequeueAt(until)),
-            Step::Destroy => self.destroy(&key, &row),
+            Step::Destroy => {
+                // One that a process before this one has begun.
+                if self.settings.features.fast_deploy.is_some() && vm.waits_for_disk_promotion() {
+                    self.cancel_promotion(vm).await?;
+                }
+                self.destroy(&key, &row)
+            }
         }
+    }
+
+    /// Disks that are about to be deleted need not become whole.
+    async fn cancel_promotion(&self, vm: &VirtualMachine) -> Flow {
+        let found = find(vm, &self.fleet.mirror().snapshot());
+        let Some(row) = found.map_err(Halt::because("looking for the VM"))? else { return Ok(()) };
+        let tasks = self.places.recent_tasks().await.map_err(Halt::because("reading tasks"))?;
+        let is_promotion = |task: &&TaskInfo| {
+            task.description_id == "VirtualMachine.promoteDisks"
+                && task.entity.as_ref().is_some_and(|entity| *entity == row.id.moref())
+                && matches!(task.state, TaskInfoState::Running | TaskInfoState::Queued)
+        };
+        for task in tasks.iter().filter(is_promotion) {
+            self.fleet.machines().cancel(&task.task).await;
+        }
+        Ok(())
     }
 
     /// Whether vCenter works at a create that this process does not know of: one before it, which crashed, may have asked for it. The VM would come after

@@ -3,8 +3,10 @@
 mod backup;
 mod compute;
 mod config;
+mod copies;
 mod create;
 mod delete;
+mod fast_deploy;
 mod find;
 mod iso;
 mod places;
@@ -19,6 +21,7 @@ mod stores;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use roost_controller::Key;
@@ -27,15 +30,20 @@ use roost_fleet::{
     Quota, Recognise, Vm, VmId,
 };
 
-pub(crate) use self::backup::{backup_keys, decode as decode_backup};
+pub(crate) use self::backup::{
+    backup_keys, decode as decode_backup, is_paused as is_backup_paused, secret_keys,
+};
 pub(crate) use self::compute::Compute;
 pub(crate) use self::config::{
     Reach, Wanted, WantedCdrom, WantedNic, differences, extra_config_kept, is_empty,
 };
+pub(crate) use self::copies::{Copies, Ended as CopyEnded};
 pub(crate) use self::create::config_of;
+pub(crate) use self::fast_deploy::{Cached, Linked};
 pub(crate) use self::find::find;
-pub(crate) use self::places::{Place, Places};
-pub(crate) use self::prereq::{Missing, Prereqs, look as look_at_prereqs, secrets_of};
+pub(crate) use self::iso::path_of_uri;
+pub(crate) use self::places::{Place, PlaceError, Places, stands_on};
+pub(crate) use self::prereq::{Missing, Prereqs, Source, look as look_at_prereqs, secrets_of};
 pub(crate) use self::seen::Seen;
 pub use self::settings::{EXTENSION_KEY, FastDeployMode, Features, ProviderSettings, Zone};
 pub(crate) use self::status::{
@@ -47,10 +55,13 @@ pub(crate) use self::stores::Stores;
 
 use crate::api::names::extra_config;
 use crate::flow::{Done, Flow, Halt};
+use crate::images::Descriptors;
 
 pub const DOOR: DoorName = DoorName::new("vm-operator");
 /// Whose VMs are, in a claim. Objects of any cluster may have made them; each object touches only what has its identity.
 pub const OWNER: &str = "vm-operator";
+/// Where vCenter cannot be waited on, VMs are read this often instead. For whoever makes the client.
+pub const READ_INSTEAD: Duration = Duration::from_secs(5);
 /// VMs that are being made.
 pub const CREATES: Quota = Quota::passing("creates");
 
@@ -87,6 +98,10 @@ pub(crate) struct Provider {
     pub(crate) settings: Arc<ProviderSettings>,
     pub(crate) places: Places,
     pub(crate) steps: Steps,
+    /// Files of images that are copied or removed.
+    pub(crate) copies: Copies,
+    pub(crate) descriptors: Descriptors,
+    pub(crate) linked: Linked,
     guard: Mutex<Guard>,
 }
 
@@ -104,6 +119,9 @@ impl Provider {
         Self {
             places: Places::new(fleet.clone(), Arc::clone(&settings)),
             steps: Steps::default(),
+            copies: Copies::default(),
+            descriptors: Descriptors::default(),
+            linked: Linked::default(),
             guard: Mutex::new(fleet.guard(OWNER)),
             settings,
             fleet,
@@ -125,7 +143,8 @@ impl Provider {
 
     /// Whether changes of VMs are told at present.
     pub(crate) fn has_signals(&self) -> bool {
-        self.fleet.mirror().freshness().complete
+        let freshness = self.fleet.mirror().freshness();
+        freshness.complete && freshness.trouble.is_none()
     }
 
     /// The VM closely. It is asked for here, and shown some time later.

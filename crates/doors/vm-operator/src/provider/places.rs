@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use roost_fleet::Fleet;
+use roost_fleet::{DiskPlace, Fleet};
 use roost_vim::wire::types::{
-    ObjectSpec, PropertyFilterSpec, PropertySpec, TaskInfo, VirtualDevice,
+    ObjectSpec, PropertyFilterSpec, PropertySpec, TaskInfo, VirtualDevice, VirtualHardware,
 };
-use roost_vim::wire::{MoRef, MoType};
-use roost_vim::{CallError, FindError, Finder, NetworkBacking, NetworkError, PolicyError, VmError};
+use roost_vim::wire::{Element, MoRef, MoType, Value};
+use roost_vim::{
+    CallError, FindError, Finder, Found, NetworkBacking, NetworkError, PolicyError, VmError,
+};
 use tokio::sync::OnceCell;
 
 use super::settings::{ProviderSettings, Zone};
@@ -66,6 +68,7 @@ struct Known {
     hosts: BTreeMap<String, Arc<str>>,
     clocks: BTreeMap<String, i64>,
     clusters: BTreeMap<String, MoRef>,
+    disk_places: BTreeMap<String, Arc<DiskPlace>>,
     isos: BTreeMap<String, String>,
 }
 
@@ -226,6 +229,100 @@ impl Places {
         Ok(found)
     }
 
+    /// The datastore for a VM whose image is at these already: the one with the most room among those that fit the policy, unless one that has the image has at
+    /// least half of that. So VMs stay together where their image is, and spread when it gets tight there.
+    pub(crate) async fn near_image(
+        &self,
+        policy: &str,
+        has_image: &[String],
+    ) -> Result<(MoRef, String), PlaceError> {
+        let fitting = self.fleet.observer().compatible_datastores(policy).await;
+        let fitting =
+            fitting.map_err(|source| PlaceError::Policy { id: policy.to_owned(), source })?;
+        let rows = self.free_space(&fitting).await?;
+        let most = rows.first().map_or(0, |(free, _, _)| *free);
+        let near = rows.iter().find(|(free, moref, _)| {
+            has_image.iter().any(|id| **id == *moref.id) && free.saturating_mul(2) >= most
+        });
+        let best = near.or(rows.first()).cloned();
+        let best = best.ok_or_else(|| PlaceError::NoDatastore(policy.to_owned()))?;
+        Ok((best.1, best.2))
+    }
+
+    /// Where disks and directories of a datastore are changed.
+    pub(crate) async fn disk_place(&self, datastore: &MoRef) -> Result<Arc<DiskPlace>, PlaceError> {
+        if let Some(known) = self.known().disk_places.get(&*datastore.id) {
+            return Ok(Arc::clone(known));
+        }
+        let read = self.fleet.observer().properties(datastore, &["name", "capability"]).await;
+        let what = format!("datastore {datastore}");
+        let read = read.map_err(|source| PlaceError::Read { what, source })?;
+        let name = read.str("name").unwrap_or_default().to_owned();
+        let makes_directories = match read.get("capability") {
+            Some(Value::Other(of)) => {
+                of.text_of("topLevelDirectoryCreateSupported") != Some("false")
+            }
+            _ => true,
+        };
+        let place = Arc::new(DiskPlace {
+            datacenter: self.finder().await?.datacenter().clone(),
+            datastore: Found { path: String::new(), name, moref: datastore.clone() },
+            names_directories: !makes_directories,
+        });
+        self.known().disk_places.insert(datastore.id.to_string(), Arc::clone(&place));
+        Ok(place)
+    }
+
+    /// The datacenter that all VMs are in.
+    pub(crate) async fn datacenter(&self) -> Result<MoRef, PlaceError> {
+        Ok(self.finder().await?.datacenter().moref.clone())
+    }
+
+    /// The folder and the pool above those of namespaces, in the first zone, with the datastore that is usual there.
+    pub(crate) async fn base(&self) -> Result<(MoRef, MoRef, Option<String>), PlaceError> {
+        let zone = self.zones().first().ok_or_else(|| PlaceError::NoZone(String::new()))?;
+        let folder = &self.settings.folder;
+        let what = format!("folder {folder}");
+        let found = self.finder().await?.vm_folder(folder).await;
+        let folder = found.map_err(|source| PlaceError::Find { what, source })?.moref;
+        let what = format!("resource pool {}", zone.resource_pool);
+        let found = self.finder().await?.resource_pool(&zone.resource_pool).await;
+        let pool = found.map_err(|source| PlaceError::Find { what, source })?.moref;
+        Ok((folder, pool, zone.datastore.clone()))
+    }
+
+    /// VMs that have a file below a directory of a datastore, as vCenter itself knows it: of any door, of anybody, with all disks below disks and below snapshots.
+    pub(crate) async fn users_of(
+        &self,
+        datastore: &MoRef,
+        directory: &str,
+    ) -> Result<Vec<String>, PlaceError> {
+        let read = self.fleet.observer().properties(datastore, &["vm"]).await;
+        let what = format!("datastore {datastore}");
+        let vms = read.map_err(|source| PlaceError::Read { what, source })?.refs("vm");
+        let paths = ["name", "config.hardware", "layoutEx"];
+        let rows = self.read_all(MoType::VirtualMachine, &vms, &paths).await?;
+        let below = format!("{directory}/");
+        let uses = |(_, read): &&(MoRef, roost_vim::Properties)| {
+            let hardware = read.data::<VirtualHardware>("config.hardware");
+            let devices = hardware.into_iter().flat_map(|of| &of.device);
+            let is_below =
+                |file: &Element| file.text_of("name").is_some_and(|name| name.starts_with(&below));
+            let lists = match read.get("layoutEx") {
+                Some(Value::Other(layout)) => layout.children_named("file").any(is_below),
+                _ => false,
+            };
+            devices.into_iter().any(|device| stands_on(device, &below))
+                || lists
+                // Of a VM that cannot be read nobody knows what it stands on.
+                || hardware.is_none()
+        };
+        let name = |(moref, read): &(MoRef, roost_vim::Properties)| {
+            read.str("name").map_or_else(|| moref.id.to_string(), str::to_owned)
+        };
+        Ok(rows.iter().filter(uses).map(name).collect())
+    }
+
     /// The datastore with the most room among those that fit a policy, with its name.
     pub(crate) async fn roomiest(&self, policy: &str) -> Result<(MoRef, String), PlaceError> {
         let fitting = self.fleet.observer().compatible_datastores(policy).await;
@@ -235,22 +332,23 @@ impl Places {
     }
 
     async fn most_free(&self, among: &[MoRef]) -> Result<Option<(MoRef, String)>, PlaceError> {
+        let best = self.free_space(among).await?.into_iter().next();
+        Ok(best.map(|(_, moref, name)| (moref, name)))
+    }
+
+    /// What is free on those that can be reached, most first; by name where two have the same room, so that the choice can be repeated.
+    async fn free_space(&self, among: &[MoRef]) -> Result<Vec<(i64, MoRef, String)>, PlaceError> {
         let paths = ["name", "summary.freeSpace", "summary.accessible"];
         let rows = self.read_all(MoType::Datastore, among, &paths).await?;
-        let mut best: Option<(i64, MoRef, String)> = None;
-        for (moref, read) in rows {
+        let there =
+            rows.into_iter().filter(|(_, read)| read.bool("summary.accessible") != Some(false));
+        let row = |(moref, read): (MoRef, roost_vim::Properties)| {
             let free = read.i64("summary.freeSpace").unwrap_or_default();
-            let is_there = read.bool("summary.accessible").unwrap_or(true);
-            let name = read.str("name").unwrap_or_default().to_owned();
-            // By name where two have the same room, so that the choice can be repeated.
-            let is_better = best
-                .as_ref()
-                .is_none_or(|(most, _, known)| free > *most || (free == *most && name < *known));
-            if is_there && is_better {
-                best = Some((free, moref, name));
-            }
-        }
-        Ok(best.map(|(_, moref, name)| (moref, name)))
+            (free, moref, read.str("name").unwrap_or_default().to_owned())
+        };
+        let mut all: Vec<(i64, MoRef, String)> = there.map(row).collect();
+        all.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.2.cmp(&other.2)));
+        Ok(all)
     }
 
     async fn read_all(
@@ -368,6 +466,18 @@ impl Places {
         let mut found = of_namespace.filter(|(_, place)| *place.pool.id == *pool);
         found.next().map(|(_, place)| place.zone.clone())
     }
+}
+
+/// Whether a disk, or one of those below it, is below a directory.
+pub(crate) fn stands_on(device: &VirtualDevice, below: &str) -> bool {
+    let mut link = device.backing.as_ref();
+    while let Some(backing) = link {
+        if backing.file_name.as_deref().is_some_and(|name| name.starts_with(below)) {
+            return true;
+        }
+        link = backing.parent.as_deref();
+    }
+    false
 }
 
 /// What is behind a card on this network.

@@ -1,7 +1,10 @@
 //! Changes of a VM that is there. Each is started and left.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
 use roost_controller::Key;
-use roost_fleet::{Phase, Power, Wrote};
+use roost_fleet::{MachineError, Phase, Power, Wrote};
 use roost_vim::wire::methods::{
     CustomizeVmTask, PowerOffVmTask, PowerOnVmTask, PromoteDisksTask, ReconfigVmTask,
     SuspendVmTask, UpgradeVmTask,
@@ -13,6 +16,15 @@ use super::{Provider, Seen};
 use crate::api::names::extra_config;
 use crate::flow::power_state::Asked;
 use crate::flow::{Done, Flow, Halt};
+
+/// When a VM is looked at again of which vCenter says otherwise than the mirror.
+const LATE_NEWS: Duration = Duration::from_secs(5);
+
+fn print_of(spec: &VirtualMachineConfigSpec) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{spec:?}").hash(&mut hasher);
+    hasher.finish()
+}
 
 impl Provider {
     async fn start_task<M: Method<Output = MoRef>>(
@@ -26,12 +38,20 @@ impl Provider {
         self.steps.may_begin(key, done, self.now())?;
         let hold = self.hold(&seen.row)?;
         let told = self.steps.begin(key, done, self.now());
+        // A process that crashed has left it: the guest is told at its next power-on.
+        let is_pending = |error: &MachineError| {
+            error.fault().is_some_and(|fault| fault.is("CustomizationPending"))
+        };
+        let told = move |ended: Result<_, MachineError>| match ended {
+            Err(error) if is_pending(&error) => told(Ok(None)),
+            ended => told(ended),
+        };
         let started = self.fleet.machines().start_task(hold, phase, call, wrote, told).await;
         if let Err(error) = started {
             self.steps.never_began(key);
-            // It is as wanted: only the news of it is late.
+            // It is as wanted: only the news of it is late. They may never come, when somebody changes it back before: then nothing has changed.
             if error.fault().is_some_and(|fault| fault.is("InvalidPowerState")) {
-                return Err(Halt::Done(done));
+                return Err(Halt::Requeue(LATE_NEWS));
             }
             return Err(Halt::because(format!("{phase}"))(error));
         }
@@ -96,8 +116,15 @@ impl Provider {
         if let Some(memory) = spec.memory_mb.and_then(|memory| memory.try_into().ok()) {
             wrote = wrote.memory_mb(memory);
         }
+        self.steps.note_request(key, print_of(&spec));
         let call = ReconfigVmTask { this: seen.id().moref(), spec };
         self.start_task(key, seen, (done, Phase::RECONFIGURING), &call, wrote).await
+    }
+
+    /// Whether vCenter has taken the same request again and again without becoming what it says: some servers do not know every field. It is not sent for a while
+    /// then, and the other steps go on.
+    pub(crate) fn is_in_vain(&self, key: &Key, spec: &VirtualMachineConfigSpec) -> bool {
+        self.steps.is_in_vain(key, print_of(spec), self.now())
     }
 
     /// Asks the guest, which is a short call, and remembers that it was asked.

@@ -7,6 +7,7 @@ use roost_vim::wire::types::{
     GuestInfoCustomizationInfo, ManagedByInfo, ResourceAllocationInfo, VirtualDevice,
     VirtualHardware, VirtualMachineBootOptions,
 };
+use roost_vim::wire::{Element, Value};
 
 use crate::api::names::extra_config;
 
@@ -89,6 +90,14 @@ impl Seen {
         match value.as_data::<ManagedByInfo>() {
             Some(info) => Some(info.extension_key.clone()),
             None => Some(value.get("extensionKey")?.as_str()?.to_owned()),
+        }
+    }
+
+    /// The properties that an OVF template brought along, and how the guest reads them.
+    pub(crate) fn v_app_config(&self) -> Option<&Element> {
+        match self.detail.properties().get("config.vAppConfig")? {
+            Value::Other(config) => Some(config),
+            _ => None,
         }
     }
 

@@ -1,6 +1,13 @@
 //! Where VMs go and what they get when nobody says otherwise.
 
+use std::time::Duration;
+
 use crate::run::ImageSources;
+
+/// A day: an image that is used daily stays, one of last week's release does not.
+const IMAGE_CACHE_TTL: Duration = Duration::from_hours(24);
+/// Longer than the phases of copying and creating together.
+const IMAGE_CACHE_GRACE: Duration = Duration::from_mins(90);
 
 /// One place for VMs: a resource pool, and what is usual there.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -35,6 +42,10 @@ pub struct ProviderSettings {
     /// `ASYNC_CREATE_ENABLED`: whether a worker is free again as soon as a create has begun. Otherwise it waits for the end.
     pub async_create: bool,
     pub images: ImageSources,
+    /// How long files of the image cache are kept that no VM needs; `None` is for ever.
+    pub image_cache_ttl: Option<Duration>,
+    /// And how long after that, so that creates that are under way come to their end.
+    pub image_cache_grace: Duration,
     pub features: Features,
 }
 
@@ -47,6 +58,8 @@ pub struct Features {
     pub groups: bool,
     pub resize: bool,
     pub backup: bool,
+    /// Also the Secrets of its bootstrap. Whoever may read the VM in vCenter can read them then.
+    pub backup_secrets: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +97,8 @@ impl Default for ProviderSettings {
             max_creates: 16,
             async_create: true,
             images: ImageSources::default(),
+            image_cache_ttl: Some(IMAGE_CACHE_TTL),
+            image_cache_grace: IMAGE_CACHE_GRACE,
             features: Features::default(),
         }
     }
@@ -91,7 +106,14 @@ impl Default for ProviderSettings {
 
 impl Default for Features {
     fn default() -> Self {
-        Self { fast_deploy: None, snapshots: true, groups: true, resize: true, backup: true }
+        Self {
+            fast_deploy: None,
+            snapshots: true,
+            groups: true,
+            resize: true,
+            backup: true,
+            backup_secrets: false,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::flow::power_state::Asked;
 use crate::flow::{Done, Flow, Halt};
+use crate::planted::{self, Bug};
 
 /// A handle; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,21 @@ struct State {
     reverted: BTreeSet<Key>,
     customized: BTreeSet<Key>,
     failed: BTreeMap<(Key, Done), Failed>,
+    /// The last request for another configuration, by a print of it, and how often in a row vCenter has taken just that one.
+    requested: BTreeMap<Key, Requested>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Requested {
+    print: u64,
+    taken: u32,
+    last: Timestamp,
+}
+
+/// So often the same request may be needed: somebody may have undone it.
+const TAKEN_IN_VAIN: u32 = 3;
+/// How long it is not sent after that.
+const IN_VAIN: Backoff = Backoff::new(Duration::from_mins(1), Duration::from_hours(1));
 
 /// A step that failed, and may not be begun again before its time. The queue's own back-off does not count it: starting a step is a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +93,7 @@ impl Steps {
     pub(crate) fn may_begin(&self, key: &Key, step: Done, now: Timestamp) -> Flow {
         let not_before = self.state().failed.get(&(key.clone(), step)).map(|of| of.not_before);
         match not_before.filter(|at| *at > now) {
+            Some(_) if planted::is(Bug::ForgetsErrors) => Err(Halt::Done(Done::HasOutstandingTask)),
             Some(at) => Err(Halt::RequeueAt(at)),
             None => Ok(()),
         }
@@ -110,6 +126,11 @@ impl Steps {
             let of = (key.clone(), running.step);
             if error.is_none() {
                 state.failed.remove(&of);
+                if running.step == Done::Reconfigured
+                    && let Some(requested) = state.requested.get_mut(key)
+                {
+                    (requested.taken, requested.last) = (requested.taken + 1, now);
+                }
             } else {
                 let times = state.failed.get(&of).map_or(0, |of| of.times) + 1;
                 let not_before = now + AGAIN.pause(times);
@@ -159,6 +180,24 @@ impl Steps {
         };
     }
 
+    /// A request for another configuration is sent.
+    pub(crate) fn note_request(&self, key: &Key, print: u64) {
+        let mut state = self.state();
+        let is_same = state.requested.get(key).is_some_and(|before| before.print == print);
+        if !is_same {
+            let last = Timestamp::UNIX_EPOCH;
+            state.requested.insert(key.clone(), Requested { print, taken: 0, last });
+        }
+    }
+
+    /// Whether this request was taken so often, so lately, that it makes no difference.
+    pub(crate) fn is_in_vain(&self, key: &Key, print: u64, now: Timestamp) -> bool {
+        let requested = self.state().requested.get(key).copied();
+        requested
+            .filter(|of| of.print == print && of.taken >= TAKEN_IN_VAIN)
+            .is_some_and(|of| now < of.last + IN_VAIN.pause(of.taken - TAKEN_IN_VAIN + 1))
+    }
+
     /// The object is gone.
     pub(crate) fn forget(&self, key: &Key) {
         let mut state = self.state();
@@ -167,6 +206,7 @@ impl Steps {
         state.reverted.remove(key);
         state.customized.remove(key);
         state.failed.retain(|(of, _), _| of != key);
+        state.requested.remove(key);
     }
 }
 
@@ -185,6 +225,32 @@ mod tests {
         let ended = Ended { step: Done::Reconfigured, since: now, error: None };
         assert_eq!(steps.take_ended(&key), Some(ended));
         assert_eq!(steps.take_ended(&key), None);
+    }
+
+    /// vcsim takes `managedBy` and does not keep it.
+    #[test]
+    fn a_request_that_makes_no_difference_is_sent_seldom() {
+        let (steps, key) = (Steps::default(), Key::new("a", "b"));
+        let at = |seconds: i64| Timestamp::from_second(seconds).unwrap();
+        let send = |print: u64, now: i64, error: Option<&str>| {
+            steps.note_request(&key, print);
+            let running = Running { step: Done::Reconfigured, since: at(now) };
+            steps.state().running.insert(key.clone(), running);
+            steps.end(&key, error.map(str::to_owned), at(now));
+        };
+        for now in [0, 1, 2] {
+            assert!(!steps.is_in_vain(&key, 7, at(now)), "{now}");
+            send(7, now, None);
+        }
+        assert!(steps.is_in_vain(&key, 7, at(3)));
+        assert!(!steps.is_in_vain(&key, 8, at(3)), "another one may make a difference");
+        assert!(!steps.is_in_vain(&key, 7, at(120)), "it is tried again");
+        send(8, 4, None);
+        assert!(!steps.is_in_vain(&key, 7, at(5)), "something has changed");
+        for now in 10..20 {
+            send(9, now, Some("no"));
+        }
+        assert!(!steps.is_in_vain(&key, 9, at(20)), "what fails has a pause of another kind");
     }
 
     #[test]

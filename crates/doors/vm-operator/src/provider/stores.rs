@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::ResourceExt as _;
 use roost_controller::{Index, Key, Store};
@@ -12,8 +12,12 @@ use crate::api::{
     VirtualMachineImage, VirtualMachineImageCache, VirtualMachineImageStatus,
     VirtualMachineSetResourcePolicy, VirtualMachineSnapshot,
 };
+use crate::bootstrap::DnsDefaults;
 use crate::images::NamedImage;
 use crate::webhook::Lookup;
+
+/// Of upstream: what guests are told of DNS where objects are silent.
+const NETWORK_CONFIG_MAP: &str = "vmoperator-network-config";
 
 /// Reading it costs no call.
 #[derive(Clone)]
@@ -27,6 +31,8 @@ pub(crate) struct Stores {
     pub(crate) claims: Store<PersistentVolumeClaim>,
     pub(crate) policies: Store<VirtualMachineSetResourcePolicy>,
     pub(crate) caches: Store<VirtualMachineImageCache>,
+    /// Those of the operator's own namespace.
+    pub(crate) config_maps: Store<ConfigMap>,
     pub(crate) groups: Store<VirtualMachineGroup>,
     pub(crate) snapshots: Store<VirtualMachineSnapshot>,
     /// By `namespace/name` of their VM.
@@ -75,6 +81,14 @@ impl Stores {
             let image = self.images.get(&Key::new(namespace, name))?;
             Some(image.status.clone().unwrap_or_default())
         }
+    }
+
+    /// Name servers and search domains for guests whose objects name none.
+    pub(crate) fn dns_defaults(&self, namespace: &str) -> DnsDefaults {
+        let found = self.config_maps.get(&Key::new(namespace, NETWORK_CONFIG_MAP));
+        let data = found.as_ref().and_then(|found| found.data.as_ref());
+        let text = |key: &str| data.and_then(|data| data.get(key)).map_or("", String::as_str);
+        DnsDefaults::of_config_map(text("nameservers"), text("searchsuffixes"))
     }
 
     /// One value of a Secret.

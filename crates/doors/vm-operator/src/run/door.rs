@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Endpoints, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::{Api, Client, ResourceExt as _};
 use prometheus_client::registry::Registry;
@@ -15,6 +15,8 @@ use roost_fleet::Fleet;
 use roost_supervise::{Backoff, Chain};
 use tokio::task::JoinSet;
 
+use super::caches::Caches;
+use super::console::ConsoleRequests;
 use super::discovery::Discovery;
 use super::groups::Groups;
 use super::owner;
@@ -29,7 +31,7 @@ use crate::api::{
     ClusterVirtualMachineImage, VirtualMachine, VirtualMachineClass, VirtualMachineGroup,
     VirtualMachineImage, VirtualMachineImageCache, VirtualMachineImageStatus,
     VirtualMachineReplicaSet, VirtualMachineService, VirtualMachineSetResourcePolicy,
-    VirtualMachineSnapshot,
+    VirtualMachineSnapshot, VirtualMachineWebConsoleRequest,
 };
 use crate::flow::{Context, FlowSettings};
 use crate::front_door::VmDoor;
@@ -123,6 +125,8 @@ impl VmOperator {
         let claims = manager.watch(within::<PersistentVolumeClaim>(client, space));
         let policies = manager.watch(within::<VirtualMachineSetResourcePolicy>(client, space));
         let caches = manager.watch(Api::<VirtualMachineImageCache>::all(client.clone()));
+        let own_space = &flow.pod_namespace;
+        let config_maps = manager.watch(Api::<ConfigMap>::namespaced(client.clone(), own_space));
         let groups = manager.watch(within::<VirtualMachineGroup>(client, space));
         let snapshots = manager.watch(within::<VirtualMachineSnapshot>(client, space));
         let snapshots_of = snapshots.index(|snapshot: &VirtualMachineSnapshot| {
@@ -138,6 +142,7 @@ impl VmOperator {
             claims: claims.store(),
             policies: policies.store(),
             caches: caches.store(),
+            config_maps: config_maps.store(),
             groups: groups.store(),
             snapshots: snapshots.store(),
             snapshots_of,
@@ -189,6 +194,7 @@ impl VmOperator {
         };
         let controller = manager
             .controller("virtualmachine", &vms, controller_settings)
+            .needs(&config_maps)
             .related(&classes, move |change| by_class.keys(&path(&*change.object)))
             .related(&images, move |change| {
                 let image = &change.object;
@@ -217,6 +223,15 @@ impl VmOperator {
             cx: Arc::clone(&cx),
             priority: priority.clone(),
         }));
+        if promotes_disks {
+            let controller = manager
+                .controller("virtualmachineimagecache", &caches, ControllerSettings::default())
+                .needs(&vms)
+                .needs(&images)
+                .needs(&cluster_images);
+            provider.copies.call(controller.trigger());
+            controller.reconcile(Arc::new(Caches { cx: Arc::clone(&cx) }));
+        }
         let own = Snapshots { cx: Arc::clone(&cx), vms: vms.store() };
         let controller = manager
             .controller("virtualmachinesnapshot", &snapshots, ControllerSettings::default())
@@ -227,11 +242,9 @@ impl VmOperator {
             let own = Groups { cx: Arc::clone(&cx), vms: vms.store() };
             manager
                 .controller("virtualmachinegroup", &groups, ControllerSettings::default())
-                .related(&vms, |change| {
-                    let (vm, name) = (&change.object, &change.object.spec.group_name);
-                    let namespace = vm.namespace().unwrap_or_default();
-                    let group = (!name.is_empty()).then(|| Key::new(&namespace, name));
-                    group.into_iter().collect()
+                .related(&vms, |change| group_of(&*change.object, &change.object.spec.group_name))
+                .related(&groups, |change| {
+                    group_of(&*change.object, &change.object.spec.group_name)
                 })
                 .reconcile(Arc::new(own));
         }
@@ -280,6 +293,16 @@ impl VmOperator {
             })
             .reconcile(Arc::new(ReplicaSets { cx: Arc::clone(cx), by_owner }));
 
+        let requests = manager.watch(within::<VirtualMachineWebConsoleRequest>(client, space));
+        let by_vm = requests.index(|request: &VirtualMachineWebConsoleRequest| {
+            let namespace = request.namespace().unwrap_or_default();
+            Some(format!("{namespace}/{}", request.spec.name))
+        });
+        manager
+            .controller("virtualmachinewebconsolerequest", &requests, settings())
+            .related(vms, move |change| by_vm.keys(&path(&*change.object)))
+            .reconcile(Arc::new(ConsoleRequests { cx: Arc::clone(cx) }));
+
         let own = manager.watch(within::<VirtualMachineService>(client, space));
         let services = manager.watch(within::<Service>(client, space));
         let endpoints = manager.watch(within::<Endpoints>(client, space));
@@ -323,11 +346,14 @@ impl VmOperator {
     /// Until `shutdown`; then running passes may finish.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
         let Self { manager, cx, signals, fleet, .. } = self;
+        let shown = Arc::clone(&cx);
         // They end with this future, also when it is dropped.
         let mut beside = JoinSet::new();
         beside.spawn(follow(fleet));
+        beside.spawn(super::linked_trial::run(Arc::clone(&cx), manager.status()));
         beside.spawn(Discovery::new(cx, manager.status()).run());
         beside.spawn(signals.run());
+        beside.spawn(show_signals(shown));
         manager.run(shutdown).await;
     }
 }
@@ -340,6 +366,23 @@ async fn follow(fleet: Fleet) {
         failures += 1;
         tracing::warn!("the vCenter cannot be followed, again in {pause:?}: {}", Chain(&error));
         tokio::time::sleep(pause).await;
+    }
+}
+
+/// Whether changes are told, in a metric and once in the log for each turn.
+async fn show_signals(cx: Arc<Context>) {
+    let mut stream = cx.provider.fleet.mirror().stream();
+    let mut were_told = None;
+    loop {
+        let are_told = cx.has_signals();
+        cx.metrics.has_signals(are_told);
+        if were_told.is_some_and(|were_told| were_told && !are_told) {
+            tracing::warn!("vCenter does not tell changes of VMs: they are looked at by time");
+        }
+        were_told = Some(are_told);
+        if stream.changed().await.is_err() {
+            return;
+        }
     }
 }
 
@@ -356,6 +399,13 @@ where
 /// An object that a VM names, in its own namespace.
 fn below(vm: &VirtualMachine, name: &str) -> String {
     format!("{}/{name}", vm.namespace().unwrap_or_default())
+}
+
+/// The group that an object says it is in.
+fn group_of(member: &impl kube::Resource, name: &str) -> Vec<Key> {
+    let namespace = member.meta().namespace.as_deref().unwrap_or_default();
+    let group = (!name.is_empty()).then(|| Key::new(namespace, name));
+    group.into_iter().collect()
 }
 
 fn named_by(

@@ -158,6 +158,7 @@ impl VmOperatorSettings {
         self.resync = at.duration("SYNC_PERIOD", self.resync);
         self.flow.async_signal = at.switch("ASYNC_SIGNAL_ENABLED", true);
         self.provider.async_create = at.switch("ASYNC_CREATE_ENABLED", true);
+        self.provider.features.backup_secrets = at.switch("BACKUP_SECRETS", false);
         self.namespace = at.text("WATCH_NAMESPACE").or(self.namespace);
         if let Some(namespace) = at.text("POD_NAMESPACE") {
             self.flow.pod_namespace = namespace;
@@ -170,6 +171,16 @@ impl VmOperatorSettings {
         if let Some(mode) = at.text("FAST_DEPLOY_MODE") {
             self.provider.features.fast_deploy = FastDeployMode::parse(&mode);
         }
+        // Upstream's switch of the feature, which has a mode of its own.
+        let usual = self.provider.features.fast_deploy.is_some();
+        if !at.switch("FSS_WCP_VMSERVICE_FAST_DEPLOY", usual) {
+            self.provider.features.fast_deploy = None;
+        } else if !usual {
+            self.provider.features.fast_deploy = Some(FastDeployMode::Linked);
+        }
+        let kept = self.provider.image_cache_ttl.unwrap_or_default();
+        let kept = at.duration("IMAGE_CACHE_TTL", kept);
+        self.provider.image_cache_ttl = Some(kept).filter(|kept| !kept.is_zero());
         let extra = at.parse("JSON_EXTRA_CONFIG", "JSON object of texts", |text| {
             serde_json::from_str::<BTreeMap<String, String>>(text).ok()
         });
@@ -200,8 +211,10 @@ mod tests {
             ("JSON_EXTRA_CONFIG", r#"{"a": "b"}"#),
             ("ASYNC_SIGNAL_ENABLED", "false"),
             ("ASYNC_CREATE_ENABLED", "false"),
+            ("BACKUP_SECRETS", "true"),
             ("RATE_LIMIT_QPS", "50"),
             ("FAST_DEPLOY_MODE", "Direct"),
+            ("IMAGE_CACHE_TTL", "90m"),
             ("PRIVILEGED_USERS", "alice, system:serviceaccount:ops:backup"),
         ]);
         let get = |key: &str| all.get(key).cloned();
@@ -212,10 +225,31 @@ mod tests {
         assert_eq!(settings.namespace.as_deref(), Some("team-a"));
         assert_eq!(settings.provider.extra_config, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(settings.provider.features.fast_deploy, Some(FastDeployMode::Direct));
+        assert_eq!(settings.provider.image_cache_ttl, Some(Duration::from_mins(90)));
         assert!(!settings.flow.async_signal && !settings.provider.async_create);
         assert_eq!(settings.rate_limit, RateLimit { per_second: 50, burst: 1_000 });
         let privileged = ["alice", "system:serviceaccount:ops:backup"];
         assert_eq!(settings.admission.privileged_users, privileged);
+    }
+
+    #[test]
+    fn fast_deploy_is_off_unless_its_switch_or_its_mode_says_so() {
+        for (switch, mode, want) in [
+            (None, None, None),
+            (None, Some("linked"), Some(FastDeployMode::Linked)),
+            (None, Some("none"), None),
+            (Some("true"), None, Some(FastDeployMode::Linked)),
+            (Some("true"), Some("direct"), Some(FastDeployMode::Direct)),
+            (Some("false"), Some("direct"), None),
+        ] {
+            let get = |key: &str| match key {
+                "FSS_WCP_VMSERVICE_FAST_DEPLOY" => switch.map(str::to_owned),
+                "FAST_DEPLOY_MODE" => mode.map(str::to_owned),
+                _ => None,
+            };
+            let settings = VmOperatorSettings::default().with_environment(&get).unwrap();
+            assert_eq!(settings.provider.features.fast_deploy, want, "{switch:?} {mode:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! `VirtualMachineGroup` objects: a change of their power state goes to their members, each at its time in the boot order.
+//! `VirtualMachineGroup` objects: a change of their power state goes to their members, each at its time in the boot order. A group that is a member hands it
+//! on to its own, whose delays count from the time that it was given.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,15 +10,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use roost_controller::{Draft, Key, Next, Pass, Reconciler, Store};
 
+use crate::api::condition::{ConditionType, Reason, mark_false, mark_true};
 use crate::api::names::annotation;
 use crate::api::{
-    GroupMemberStatus, MemberKind, PowerState, VirtualMachine, VirtualMachineGroup,
+    GroupMember, GroupMemberStatus, MemberKind, PowerState, VirtualMachine, VirtualMachineGroup,
     VirtualMachineGroupSpec,
 };
 use crate::flow::{Context, PassError};
 
 /// The power state that was last handed to members. Without it a restart would overrule whoever has changed a member since.
 const APPLIED: &str = "roost.dev/applied-power-state";
+
+/// What a person writes to have members brought in line at once.
+const NOW: &str = "now";
 
 pub(crate) struct Groups {
     pub(crate) cx: Arc<Context>,
@@ -28,7 +34,7 @@ pub(crate) fn member_times(
     group: &VirtualMachineGroupSpec,
     wanted: PowerState,
     base: Timestamp,
-) -> Vec<(String, Timestamp)> {
+) -> Vec<(GroupMember, Timestamp)> {
     let mut at = base;
     let mut all = Vec::new();
     let is_up = wanted == PowerState::PoweredOn;
@@ -41,8 +47,7 @@ pub(crate) fn member_times(
         let delay = if is_up { &step.power_on_delay } else { &step.power_off_delay };
         let delay = delay.as_ref().and_then(|delay| delay.parse().ok());
         at += delay.unwrap_or(Duration::ZERO);
-        let vms = step.members.iter().filter(|member| member.kind == MemberKind::VirtualMachine);
-        all.extend(vms.map(|member| (member.name.clone(), at)));
+        all.extend(step.members.iter().map(|member| (member.clone(), at)));
     }
     all
 }
@@ -55,6 +60,9 @@ impl Reconciler for Groups {
         let Some(mut group) = pass.draft() else { return Ok(Next::AwaitChange) };
         if group.is_being_deleted() {
             return Ok(Next::AwaitChange);
+        }
+        if group.spec.next_force_power_state_sync_time == NOW {
+            group.spec.next_force_power_state_sync_time = self.cx.now().to_string();
         }
         if let Some(wanted) = needs_hand_over(&group) {
             self.hand_over(&mut group, wanted).await?;
@@ -69,7 +77,13 @@ impl Reconciler for Groups {
 fn needs_hand_over(group: &VirtualMachineGroup) -> Option<PowerState> {
     let wanted = group.spec.power_state?;
     let applied = group.annotations().get(APPLIED);
-    (applied.map(String::as_str) != Some(wanted.as_str())).then_some(wanted)
+    (applied != Some(&handed_over(&group.spec, wanted))).then_some(wanted)
+}
+
+/// The note of what members were given: a wish to bring them in line once more is another one.
+fn handed_over(group: &VirtualMachineGroupSpec, wanted: PowerState) -> String {
+    let wish = &group.next_force_power_state_sync_time;
+    if wish.is_empty() { wanted.to_string() } else { format!("{wanted} {wish}") }
 }
 
 impl Groups {
@@ -81,28 +95,22 @@ impl Groups {
     ) -> Result<(), PassError> {
         let now = self.cx.now();
         let namespace = group.namespace().unwrap_or_default();
-        for (name, at) in member_times(&group.spec, wanted, now) {
-            let Some(vm) = self.vms.get(&Key::new(&namespace, &name)) else { continue };
-            let is_ours = vm.spec.group_name == group.name_any() && !vm.is_being_deleted();
-            if !is_ours {
-                continue;
+        // The group that this one is in may have given it a time.
+        let given = group.annotations().get(annotation::APPLY_POWER_STATE_TIME);
+        let given = given.and_then(|at| at.parse::<Timestamp>().ok());
+        let base = given.filter(|at| *at > now).unwrap_or(now);
+        for (member, at) in member_times(&group.spec, wanted, base) {
+            let key = Key::new(&namespace, &member.name);
+            let at = Some(at).filter(|at| *at > now);
+            match member.kind {
+                MemberKind::VirtualMachine => self.give_vm(group, &key, wanted, at).await?,
+                MemberKind::VirtualMachineGroup => self.give_group(group, &key, wanted, at).await?,
             }
-            let mut member = Draft::of(vm, ());
-            member.spec.power_state = Some(wanted);
-            if group.spec.power_off_mode.is_some() {
-                member.spec.power_off_mode = group.spec.power_off_mode;
-            }
-            if group.spec.suspend_mode.is_some() {
-                member.spec.suspend_mode = group.spec.suspend_mode;
-            }
-            if at > now {
-                let key = annotation::APPLY_POWER_STATE_TIME.to_owned();
-                member.annotations_mut().insert(key, at.to_string());
-            }
-            self.cx.writer.save(&mut member).await?;
         }
+        let applied = handed_over(&group.spec, wanted);
         let notes = group.annotations_mut();
-        notes.insert(APPLIED.to_owned(), wanted.to_string());
+        notes.remove(annotation::APPLY_POWER_STATE_TIME);
+        notes.insert(APPLIED.to_owned(), applied);
         let key = annotation::LAST_UPDATED_POWER_STATE_TIME.to_owned();
         notes.insert(key, now.to_string());
         let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
@@ -110,8 +118,64 @@ impl Groups {
         Ok(())
     }
 
+    async fn give_vm(
+        &self,
+        group: &VirtualMachineGroup,
+        key: &Key,
+        wanted: PowerState,
+        at: Option<Timestamp>,
+    ) -> Result<(), PassError> {
+        let Some(vm) = self.vms.get(key) else { return Ok(()) };
+        if vm.spec.group_name != group.name_any() || vm.is_being_deleted() {
+            return Ok(());
+        }
+        let mut member = Draft::of(vm, ());
+        member.spec.power_state = Some(wanted);
+        if group.spec.power_off_mode.is_some() {
+            member.spec.power_off_mode = group.spec.power_off_mode;
+        }
+        if group.spec.suspend_mode.is_some() {
+            member.spec.suspend_mode = group.spec.suspend_mode;
+        }
+        note_time(&mut *member, at);
+        self.cx.writer.save(&mut member).await?;
+        Ok(())
+    }
+
+    async fn give_group(
+        &self,
+        group: &VirtualMachineGroup,
+        key: &Key,
+        wanted: PowerState,
+        at: Option<Timestamp>,
+    ) -> Result<(), PassError> {
+        let groups = &self.cx.stores.groups;
+        let Some(inner) = groups.get(key) else { return Ok(()) };
+        let is_ours = inner.spec.group_name == group.name_any()
+            && inner.metadata.deletion_timestamp.is_none()
+            && !is_above(group, &inner.name_any(), |name| {
+                groups.get(&Key::new(&group.namespace().unwrap_or_default(), name))
+            });
+        if !is_ours {
+            return Ok(());
+        }
+        let mut member = Draft::of(inner, ());
+        member.spec.power_state = Some(wanted);
+        if group.spec.power_off_mode.is_some() {
+            member.spec.power_off_mode = group.spec.power_off_mode;
+        }
+        if group.spec.suspend_mode.is_some() {
+            member.spec.suspend_mode = group.spec.suspend_mode;
+        }
+        // It may have been given the same state before, and its members changed since.
+        member.spec.next_force_power_state_sync_time = self.cx.now().to_string();
+        note_time(&mut *member, at);
+        self.cx.writer.save(&mut member).await?;
+        Ok(())
+    }
+
     fn update_members(&self, group: &mut Draft<VirtualMachineGroup>) {
-        let namespace = group.namespace().unwrap_or_default();
+        let (namespace, own) = (group.namespace().unwrap_or_default(), group.name_any());
         let members = group.spec.boot_order.iter().flat_map(|order| &order.members);
         let known = group.status.as_ref().map(|status| status.members.clone()).unwrap_or_default();
         let members: Vec<GroupMemberStatus> = members
@@ -119,14 +183,31 @@ impl Groups {
                 let is_same =
                     |of: &&GroupMemberStatus| of.name == member.name && of.kind == member.kind;
                 let before = known.iter().find(is_same).cloned().unwrap_or_default();
-                let is_vm = member.kind == MemberKind::VirtualMachine;
-                let vm = self.vms.get(&Key::new(&namespace, &member.name)).filter(|_| is_vm);
+                let key = Key::new(&namespace, &member.name);
+                let (uid, power_state, is_in) = match member.kind {
+                    MemberKind::VirtualMachine => match self.vms.get(&key) {
+                        Some(vm) => (vm.uid(), vm.current_power_state(), vm.spec.group_name == own),
+                        None => (None, None, false),
+                    },
+                    MemberKind::VirtualMachineGroup => match self.cx.stores.groups.get(&key) {
+                        Some(inner) => (inner.uid(), None, inner.spec.group_name == own),
+                        None => (None, None, false),
+                    },
+                };
+                let mut conditions = before.conditions;
+                let (kind, now) = (ConditionType::GroupLinked, self.cx.now());
+                match (&uid, is_in) {
+                    (None, _) => mark_false(&mut conditions, kind, Reason::NotFound, "", now),
+                    (_, false) => mark_false(&mut conditions, kind, Reason::NotMember, "", now),
+                    (_, true) => mark_true(&mut conditions, kind, now),
+                };
                 GroupMemberStatus {
                     name: member.name.clone(),
                     kind: member.kind,
-                    uid: vm.as_ref().and_then(|vm| vm.uid()).unwrap_or_default(),
-                    power_state: vm.as_ref().and_then(|vm| vm.current_power_state()),
-                    ..before
+                    uid: uid.unwrap_or_default(),
+                    power_state,
+                    conditions,
+                    placement: before.placement,
                 }
             })
             .collect();
@@ -136,10 +217,37 @@ impl Groups {
     }
 }
 
+/// When a member changes; none is at once.
+fn note_time(member: &mut impl kube::Resource, at: Option<Timestamp>) {
+    let notes = member.annotations_mut();
+    match at {
+        Some(at) => {
+            notes.insert(annotation::APPLY_POWER_STATE_TIME.to_owned(), at.to_string());
+        }
+        None => {
+            notes.remove(annotation::APPLY_POWER_STATE_TIME);
+        }
+    }
+}
+
+/// Whether a group of this name is the given one, or one that it is in: groups that contain each other would hand their state round for ever.
+fn is_above(
+    group: &VirtualMachineGroup,
+    name: &str,
+    find: impl Fn(&str) -> Option<Arc<VirtualMachineGroup>>,
+) -> bool {
+    let mut seen = BTreeSet::from([group.name_any()]);
+    let mut above = group.spec.group_name.clone();
+    while !above.is_empty() && seen.insert(above.clone()) {
+        above = find(&above).map(|group| group.spec.group_name.clone()).unwrap_or_default();
+    }
+    seen.contains(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{BootOrderGroup, GoDuration, GroupMember};
+    use crate::api::{BootOrderGroup, GoDuration};
 
     #[test]
     fn delays_add_up_along_the_order_and_backwards_on_the_way_down() {
@@ -160,7 +268,7 @@ mod tests {
         let group = VirtualMachineGroupSpec { boot_order, ..VirtualMachineGroupSpec::default() };
         let at = |wanted| -> Vec<(String, i64)> {
             let times = member_times(&group, wanted, Timestamp::UNIX_EPOCH);
-            times.into_iter().map(|(name, at)| (name, at.as_second())).collect()
+            times.into_iter().map(|(member, at)| (member.name, at.as_second())).collect()
         };
         let owned = |all: &[(&str, i64)]| -> Vec<(String, i64)> {
             all.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect()
@@ -179,5 +287,22 @@ mod tests {
         assert_eq!(needs_hand_over(&group), None);
         group.spec.power_state = Some(PowerState::PoweredOff);
         assert_eq!(needs_hand_over(&group), Some(PowerState::PoweredOff));
+        group.annotations_mut().insert(APPLIED.into(), "PoweredOff".into());
+        group.spec.next_force_power_state_sync_time = "2026-11-01T00:00:00Z".into();
+        assert_eq!(needs_hand_over(&group), Some(PowerState::PoweredOff), "asked for once more");
+    }
+
+    #[test]
+    fn groups_that_contain_each_other_are_noticed() {
+        let group = |name: &str, within: &str| {
+            let mut group = VirtualMachineGroup::new(name, VirtualMachineGroupSpec::default());
+            group.spec.group_name = within.into();
+            Arc::new(group)
+        };
+        let all = [group("a", "b"), group("b", "c"), group("c", "a"), group("leaf", "a")];
+        let find = |name: &str| all.iter().find(|group| group.name_any() == name).cloned();
+        for (name, is) in [("a", true), ("c", true), ("leaf", false), ("elsewhere", false)] {
+            assert_eq!(is_above(&all[0], name, find), is, "{name}");
+        }
     }
 }

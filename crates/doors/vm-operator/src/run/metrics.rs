@@ -52,6 +52,7 @@ pub(crate) struct VmMetrics {
     phase: Gauges<PhaseLabels>,
     power: Gauges<PowerLabels>,
     address: Gauges<VmLabels>,
+    signals: Gauge<i64, AtomicI64>,
     /// The series of each VM, to take them away when they are not true any more.
     shown: Arc<Mutex<BTreeMap<(String, String), Shown>>>,
 }
@@ -81,11 +82,18 @@ impl VmMetrics {
         registry.register("vmservice_vm_powerstate", help, own.power.clone());
         let help = "Whether a VM has a primary address";
         registry.register("vmservice_vm_status_ip", help, own.address.clone());
+        let help =
+            "Whether vCenter tells changes of VMs; while it does not, VMs are looked at by time";
+        registry.register("vmservice_vm_watcher_up", help, own.signals.clone());
         own
     }
 
     fn shown(&self) -> MutexGuard<'_, BTreeMap<(String, String), Shown>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn has_signals(&self, are_told: bool) {
+        self.signals.set(i64::from(are_told));
     }
 
     /// What is true of the VM now; series that no longer are go.

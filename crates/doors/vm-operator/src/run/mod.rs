@@ -1,11 +1,16 @@
 //! The manager: watches, controllers, signals, probes, metrics.
 
+mod cache_files;
+mod caches;
+mod collect;
+mod console;
 mod discovery;
 mod door;
 mod environment;
 mod groups;
+mod linked_trial;
 mod metrics;
-mod owner;
+pub(crate) mod owner;
 mod policies;
 mod probes;
 mod reconciler;

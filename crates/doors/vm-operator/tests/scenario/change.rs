@@ -136,6 +136,60 @@ async fn another_class_resizes_a_vm_when_it_is_off() {
     assert_eq!(resized.status.unwrap().class.unwrap().name, "large");
 }
 
+/// The resize was under way, so the object did not say yet that the VM had another size, and nobody took it back. Found by the campaign.
+#[tokio::test(start_paused = true)]
+async fn a_mind_changed_while_a_vm_is_resized_is_heard_also_after_a_crash() {
+    let mut lab = Lab::new().await;
+    let mut off = vm("web-0");
+    off.spec.power_state = Some(PowerState::PoweredOff);
+    lab.apply(&off).await;
+    let sized = |name: &'static str| {
+        move |vm: &roost_vm_operator::api::VirtualMachine| {
+            let class = vm.status.as_ref().and_then(|status| status.class.as_ref());
+            class.is_some_and(|class| class.name == name) && vm.spec.class_name == name
+        }
+    };
+    lab.until("made", "web-0", sized("small")).await;
+    sleep(secs(10)).await;
+    for crashes in [false, true] {
+        let slow = Rule::new("ReconfigVM_Task", Action::DelayTask(secs(30))).once();
+        lab.site.vcenter.faults().add(slow);
+        let calls = lab.site.vcenter.counters().calls_of("ReconfigVM_Task");
+        lab.patch("web-0", json!({ "spec": { "className": "large" } })).await;
+        while lab.site.vcenter.counters().calls_of("ReconfigVM_Task") == calls {
+            sleep(secs(1)).await;
+        }
+        if crashes {
+            lab.crash().await;
+        }
+        lab.patch("web-0", json!({ "spec": { "className": "small" } })).await;
+        if crashes {
+            sleep(secs(60)).await;
+            lab.start();
+        }
+        sleep(minutes(2)).await;
+        lab.until("small again", "web-0", sized("small")).await;
+        assert_eq!(lab.machine("web-0").unwrap().cpus, 2, "crashes: {crashes}");
+    }
+}
+
+/// A process that crashes after it has asked for a customization does not know of it, and vCenter refuses a second one. Found by the campaign.
+#[tokio::test(start_paused = true)]
+async fn a_customization_that_is_pending_is_not_asked_for_again_and_again() {
+    let mut lab = Lab::new().await;
+    let slow = Rule::new("CustomizeVM_Task", Action::DelayTask(secs(20))).once();
+    lab.site.vcenter.faults().add(slow);
+    lab.apply(&vm("web-0")).await;
+    while lab.site.vcenter.counters().calls_of("CustomizeVM_Task") == 0 {
+        sleep(secs(1)).await;
+    }
+    lab.crash().await;
+    sleep(secs(60)).await;
+    lab.start();
+    lab.until_on("web-0").await;
+    assert!(lab.site.vcenter.counters().calls_of("CustomizeVM_Task") <= 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_host_that_is_lost_ends_the_work_without_a_storm_and_its_return_resumes_it() {
     let lab = Lab::new().await;
@@ -230,6 +284,66 @@ async fn members_of_a_group_come_on_in_their_order_and_each_at_its_time() {
     assert_eq!(lab.machine("web-0").unwrap().power, Power::Off);
 }
 
+async fn group(lab: &Lab, name: &str, spec: serde_json::Value) {
+    let group = json!({ "apiVersion": "vmoperator.vmware.com/v1alpha6", "kind": "VirtualMachineGroup",
+        "metadata": { "name": name, "namespace": "team-a" }, "spec": spec });
+    let group: roost_vm_operator::api::VirtualMachineGroup = serde_json::from_value(group).unwrap();
+    lab.api().create(&kube::api::PostParams::default(), &group).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_in_a_group_comes_on_at_its_time_and_its_members_after_it() {
+    use roost_vm_operator::api::VirtualMachineGroup;
+
+    let lab = Lab::new().await;
+    for (name, within) in [("db-0", "shop"), ("web-0", "front"), ("web-1", "front")] {
+        let mut member = vm(name);
+        member.spec.group_name = within.into();
+        member.spec.power_state = Some(PowerState::PoweredOff);
+        lab.apply(&member).await;
+        lab.until("made", name, roost_vm_operator::api::VirtualMachine::is_created).await;
+    }
+    // The inner one names the outer one, which does not say that it is in it: nothing is handed upwards.
+    let front = json!({ "groupName": "shop", "bootOrder": [
+        { "members": [{ "kind": "VirtualMachine", "name": "web-0" }] },
+        { "members": [{ "kind": "VirtualMachine", "name": "web-1" }, { "kind": "VirtualMachineGroup", "name": "shop" }],
+            "powerOnDelay": "20s" },
+    ] });
+    group(&lab, "front", front).await;
+    let shop = json!({ "powerState": "PoweredOn", "bootOrder": [
+        { "members": [{ "kind": "VirtualMachine", "name": "db-0" }] },
+        { "members": [{ "kind": "VirtualMachineGroup", "name": "front" }], "powerOnDelay": "60s" },
+    ] });
+    group(&lab, "shop", shop).await;
+    let on = |name: &str| lab.machine(name).unwrap().power == Power::On;
+    sleep(secs(50)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, false, false]);
+    sleep(secs(25)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, true, false]);
+    sleep(secs(25)).await;
+    assert_eq!([on("db-0"), on("web-0"), on("web-1")], [true, true, true]);
+    let shop = lab.api::<VirtualMachineGroup>().get("shop").await.unwrap();
+    let members = shop.status.unwrap().members;
+    assert_eq!(members.len(), 2);
+    assert!(members.iter().all(|member| !member.uid.is_empty()
+        && member.conditions.iter().any(|is| is.type_ == "GroupLinked" && is.status == "True")));
+
+    // One that is off is brought back when somebody asks for it, through both groups.
+    lab.patch("web-1", json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard" } }))
+        .await;
+    sleep(minutes(2)).await;
+    assert!(!on("web-1"));
+    let now = json!({ "spec": { "nextForcePowerStateSyncTime": "now" } });
+    let params = kube::api::PatchParams::default();
+    let patch = kube::api::Patch::Merge(now);
+    lab.api::<VirtualMachineGroup>().patch("shop", &params, &patch).await.unwrap();
+    sleep(minutes(3)).await;
+    assert!(on("web-1"));
+    let writes = lab.writes();
+    sleep(minutes(10)).await;
+    assert_eq!(lab.writes(), writes, "groups do not hand their state round");
+}
+
 #[tokio::test(start_paused = true)]
 async fn disks_of_a_linked_clone_are_promoted_where_fast_deploy_is_on() {
     let mut lab = Lab::idle().await;
@@ -256,4 +370,22 @@ async fn disks_of_a_linked_clone_are_promoted_where_fast_deploy_is_on() {
     };
     assert!(!has_parent("web-0") && !has_parent("off-0"));
     assert_eq!(lab.site.vcenter.counters().calls_of("PromoteDisks_Task"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_vcenter_does_not_know_is_named_until_it_is_another() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    lab.patch("web-0", json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard" } }))
+        .await;
+    lab.until("off", "web-0", |vm| vm.current_power_state() == Some(PowerState::PoweredOff)).await;
+    let unknown = Action::fail_task("InvalidArgument", "not correct: configSpec.guestId");
+    lab.site.vcenter.faults().add(Rule::new("ReconfigVM_Task", unknown));
+    lab.patch("web-0", json!({ "spec": { "guestID": "nosuchGuest" } })).await;
+    let kind = ConditionType::GuestIdReconfigured;
+    lab.until("refused", "web-0", |vm| condition(vm, kind) == Some(("False", "Invalid"))).await;
+    lab.site.vcenter.faults().clear();
+    lab.patch("web-0", json!({ "spec": { "guestID": "debian12_64Guest" } })).await;
+    lab.until("taken", "web-0", |vm| condition(vm, kind).is_none()).await;
 }

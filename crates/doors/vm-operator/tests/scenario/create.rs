@@ -1,9 +1,9 @@
 //! From an object to a VM that is on and has an address.
 
 use bytes::Bytes;
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::PostParams;
+use kube::{Api, ResourceExt as _};
 use roost_vcenter_sim::Power;
 use roost_vim::{NewLibrary, UploadSource};
 use roost_vm_operator::api::condition::ConditionType;
@@ -119,4 +119,37 @@ async fn a_guest_reads_its_name_network_and_users_before_it_boots() {
     assert!(userdata.contains("ops") && userdata.contains("s3cret"), "{userdata}");
     let events = lab.events().await;
     assert!(events.iter().all(|(_, note)| !note.contains("s3cret")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_whose_object_names_no_name_servers_is_told_those_of_the_operator() {
+    let mut lab = Lab::idle().await;
+    crate::fast_deploy::home(&lab).await;
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("vmoperator-network-config".into());
+    let data = [("nameservers", "192.0.2.53 192.0.2.54"), ("searchsuffixes", "corp.example")];
+    map.data = Some(data.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    let maps: Api<ConfigMap> =
+        Api::namespaced(lab.client.clone(), &lab.settings.flow.pod_namespace);
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    lab.start();
+    for (name, own) in [("silent", json!({})), ("outspoken", json!(["203.0.113.1"]))] {
+        let mut told = vm(name);
+        told.spec.bootstrap =
+            Some(serde_json::from_value(json!({ "cloudInit": { "cloudConfig": {} } })).unwrap());
+        let mut card =
+            json!({ "name": "eth0", "addresses": ["10.0.0.21/24"], "gateway4": "10.0.0.1" });
+        if own.is_array() {
+            card["nameservers"] = own;
+        }
+        let network = json!({ "interfaces": [card] });
+        told.spec.network = Some(serde_json::from_value(network).unwrap());
+        lab.apply(&told).await;
+        lab.until_on(name).await;
+        let machine = lab.machine(name).unwrap();
+        let found = machine.extra_config.iter().find(|(own, _)| own == extra_config::METADATA);
+        let metadata = String::from_utf8(decode(found.unwrap().1.as_bytes())).unwrap();
+        assert_eq!(metadata.contains("192.0.2.54"), name == "silent", "{metadata}");
+        assert!(metadata.contains("corp.example"), "{metadata}");
+    }
 }

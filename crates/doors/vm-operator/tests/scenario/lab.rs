@@ -1,7 +1,7 @@
 //! A cluster and a vCenter in a box, and the words that scenarios are told in.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Namespace};
@@ -15,6 +15,7 @@ use roost_fleet::Fleet;
 use roost_kube_sim::{KubeSim, Options};
 use roost_testbed::Site;
 use roost_vcenter_sim::VmView;
+use roost_vim::Settings;
 use roost_vm_operator::api::condition::{ConditionType, find, mark_true};
 use roost_vm_operator::api::vm::{ImageReference, PowerState};
 use roost_vm_operator::api::{
@@ -23,7 +24,8 @@ use roost_vm_operator::api::{
     VirtualMachineSnapshotSpec, VirtualMachineSpec, definitions,
 };
 use roost_vm_operator::{
-    ImageSources, OwnVms, ProviderSettings, VmDoor, VmOperator, VmOperatorSettings, Zone,
+    ImageSources, OwnVms, ProviderSettings, READ_INSTEAD, VmDoor, VmOperator, VmOperatorSettings,
+    Zone,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -32,6 +34,12 @@ use tokio::time::sleep;
 
 pub(crate) const NAMESPACE: &str = "team-a";
 const IMAGE: &str = "vmi-0123456789abcdef0";
+
+/// As the embedded API server keeps them; that it takes them is another test's.
+static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let all = definitions().unwrap();
+    all.iter().map(|definition| serde_json::to_value(definition).unwrap()).collect()
+});
 
 pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -78,6 +86,14 @@ impl Lab {
         Self::build(Some(sim), client, site).await
     }
 
+    /// Without the door at work, on a vCenter of one's own.
+    pub(crate) async fn at(site: Site) -> Self {
+        let clock: Arc<SimClock> = site.clock.clone();
+        let sim = KubeSim::start(Options::default(), clock);
+        let client = sim.client();
+        Self::build(Some(sim), client, site).await
+    }
+
     /// Without the door at work; chance of both servers comes from the seed.
     pub(crate) async fn seeded(seed: u64) -> Self {
         let site = Site::seeded(3, seed);
@@ -93,8 +109,11 @@ impl Lab {
     }
 
     async fn build(sim: Option<KubeSim>, client: Client, site: Site) -> Self {
-        install_crds(&client, &definitions().unwrap(), "lab").await.unwrap();
-        let fleet = site.open(vec![Arc::new(OwnVms)]).await.unwrap();
+        match &sim {
+            Some(sim) => sim.define(DEFINITIONS.iter().cloned()),
+            None => install_crds(&client, &definitions().unwrap(), "lab").await.unwrap(),
+        }
+        let fleet = open(&site).await;
         fleet.cover(&site.find("/DC0"));
         let provider = ProviderSettings {
             datacenter: "DC0".into(),
@@ -197,7 +216,7 @@ impl Lab {
 
     /// A new process has a memory and a session of its own.
     pub(crate) async fn renew(&mut self) {
-        self.fleet = self.site.open(vec![Arc::new(OwnVms)]).await.unwrap();
+        self.fleet = open(&self.site).await;
         self.fleet.cover(&self.site.find("/DC0"));
     }
 
@@ -309,6 +328,12 @@ impl Lab {
     pub(crate) fn sim(&self) -> &KubeSim {
         self.sim.as_ref().unwrap()
     }
+}
+
+/// A session of its own, as the binary opens it.
+async fn open(site: &Site) -> Fleet {
+    let reads = |vcenter: &mut Settings| vcenter.stream.read_instead = Some(READ_INSTEAD);
+    site.open_with(vec![Arc::new(OwnVms)], reads).await.unwrap()
 }
 
 pub(crate) fn vm(name: &str) -> VirtualMachine {

@@ -4,10 +4,17 @@
 
 mod access;
 mod around;
+mod backup;
 mod campaign;
 mod change;
+mod console;
 mod create;
 mod delete;
+mod fast_deploy;
 mod front_door;
 mod lab;
+mod place;
 mod rest;
+mod v_app;
+mod vcsim;
+mod volumes;

@@ -122,7 +122,7 @@ fn headline(detail: &RequestDetail) -> String {
 
 fn facts(request: &RequestView) -> Option<String> {
     let queued = request.queued.map(|queued| format!("queued {queued:.0}"));
-    let project = request.project.as_ref().map(|project| format!("project {project}"));
+    let project = request.project.as_ref().map(|project| format!("{} {project}", request.group));
     let own = request.facts.known();
     let own = own.map(|(label, value)| format!("{} {value}", in_sentence(label)));
     let known: Vec<String> = project.into_iter().chain(own).chain(queued).collect();

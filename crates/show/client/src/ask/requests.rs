@@ -11,13 +11,14 @@ impl Row for RequestView {
     const NONE: &'static str = "no requests";
 
     fn columns(rows: &[&Self]) -> Vec<Column> {
-        let noun = rows.first().map_or("request", |row| row.noun.as_str());
+        let (noun, group) =
+            rows.first().map_or(("request", "project"), |row| (&row.noun, &row.group));
         let mut columns = vec![
             left(noun.to_uppercase()).narrows(12, 8),
             left("STATE"),
             right("WAITED"),
             left("RAN").goes(8),
-            left("PROJECT").narrows(4, 8).goes(7),
+            left(group.to_uppercase()).narrows(4, 8).goes(7),
         ];
         columns.extend(own_columns(rows.first().map(|row| &row.facts), 3));
         columns.push(left("VM").narrows(9, 12).goes(10));

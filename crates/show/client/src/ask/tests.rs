@@ -117,6 +117,7 @@ fn job() -> RequestView {
     RequestView {
         id: RequestId::new("bakery", "8f2c1d7e"),
         noun: "job".into(),
+        group: "project".into(),
         project: some("SHOP"),
         state: RequestState::Waiting,
         queued: Some(ago(125)),

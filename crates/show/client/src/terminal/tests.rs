@@ -93,6 +93,7 @@ fn job(id: &str, state: RequestState, vm: Option<&str>) -> RequestView {
     RequestView {
         id: RequestId::new("bakery", id),
         noun: "job".into(),
+        group: "project".into(),
         project: Some("DEMO".into()),
         facts: Facts::default(),
         state,
@@ -255,6 +256,7 @@ fn picture() -> Picture {
                 title: "roost-demo".into(),
                 noun: "job".into(),
                 nouns: "jobs".into(),
+                path: "jobs".into(),
                 about: String::new(),
                 ready: true,
                 queue: QueueView::default(),

@@ -24,7 +24,8 @@ pub(crate) fn requests_wanted(mut requests: Vec<RequestView>, asked: &Asked) -> 
         (asked.state.is_empty() || asked.state == request.state.as_str()) && has(&asked.q, &texts)
     });
     in_usual_order(&mut requests);
-    let columns = requests.first().map(|it| super::requests::columns(&it.noun, Some(&it.facts)));
+    let columns =
+        requests.first().map(|it| super::requests::columns(&it.noun, &it.group, Some(&it.facts)));
     if let (Some(sorting), Some(columns)) = (Sorting::asked(&asked.sort), columns)
         && let Some(place) = sorting.place(&columns)
     {

@@ -112,8 +112,8 @@ impl Place {
     /// What all doors share, and one for each door.
     fn all(house: &House) -> Vec<Self> {
         let place = |href: &str, words: &str| Self { href: href.into(), words: words.into() };
-        let doors = house.doors.iter().map(|door| door.words().nouns);
-        let doors = doors.map(|nouns| place(&format!("/{nouns}"), &title(nouns)));
+        let doors = house.doors.iter().map(|door| door.words());
+        let doors = doors.map(|it| place(&format!("/{}", it.path()), &title(it.nouns)));
         let common = [
             place("/vms", "VMs"),
             place("/decisions", "Decisions"),

@@ -79,8 +79,19 @@ struct Banners<'a> {
 #[derive(Template)]
 #[template(path = "headline.html")]
 struct Headline<'a> {
-    rows: Vec<(Option<Name<'a>>, Vec<Tile<'a>>)>,
+    /// Of the only door, and what is common to several.
+    tiles: Vec<Tile<'a>>,
+    states: Vec<&'static str>,
+    /// One row for each of several doors, with a number for each state.
+    rows: Vec<(Place<'a>, Vec<Tile<'a>>)>,
     doors: Vec<Door<'a>>,
+}
+
+/// Several doors in a table.
+struct Place<'a> {
+    href: String,
+    title: Name<'a>,
+    nouns: &'a str,
 }
 
 struct Tile<'a> {
@@ -161,36 +172,42 @@ impl<'a> Headline<'a> {
         let is_one = seen.doors.len() == 1;
         // With several doors a curve of all of them would stand at the number of one.
         let spark = |state| is_one.then(|| Spark::of(history, state)).flatten();
-        let row = |door: &'a DoorView| {
-            let mut tiles: Vec<Tile<'a>> = door
-                .queue
-                .in_order()
-                .into_iter()
-                .map(|(state, number)| standing(door, number, state).with(spark(state)))
-                .collect();
-            let own = door.tiles.iter();
-            tiles.extend(own.map(|it| Tile::new(it.number, &*it.words, &*it.href, it.mood)));
-            ((!is_one).then_some(Name(&door.title)), tiles)
+        let standings = |door: &'a DoorView| -> Vec<Tile<'a>> {
+            let all = door.queue.in_order().into_iter();
+            all.map(|(state, number)| standing(door, number, state).with(spark(state))).collect()
         };
-        let mut rows: Vec<_> = seen.doors.iter().map(row).collect();
-        if !seen.pools.is_empty() {
-            let spares = Tile::new(spares, "spares ready", "/vms?kind=spare", Mood::Good);
-            match rows.as_mut_slice() {
-                [(_, tiles)] => tiles.push(spares),
-                _ => rows.push((None, vec![spares])),
+        let (mut tiles, rows) = match seen.doors.as_slice() {
+            [door] => (standings(door), Vec::new()),
+            doors => {
+                let row = |door| (Place::new(door), standings(door));
+                (Vec::new(), doors.iter().map(row).collect())
             }
+        };
+        let own = seen.doors.iter().flat_map(|door| &door.tiles);
+        tiles.extend(own.map(|it| Tile::new(it.number, &*it.words, &*it.href, it.mood)));
+        if !seen.pools.is_empty() {
+            tiles.push(Tile::new(spares, "spares ready", "/vms?kind=spare", Mood::Good));
         }
+        let states = seen.queue.in_order().into_iter().map(|(state, _)| state.as_str());
         Self {
+            tiles,
+            states: states.collect(),
             rows,
             doors: seen.doors.iter().map(|door| Door::new(door, is_one, of(door))).collect(),
         }
     }
 }
 
+impl<'a> Place<'a> {
+    fn new(door: &'a DoorView) -> Self {
+        Self { href: format!("/{}", door.path), title: Name(&door.title), nouns: &door.nouns }
+    }
+}
+
 fn standing(door: &DoorView, number: u64, state: RequestState) -> Tile<'static> {
     let words = format!("{} {}", door.nouns, state.as_str());
     // Where it leads is what it counts.
-    let href = format!("/{}?state={}", door.nouns, state.as_str());
+    let href = format!("/{}?state={}", door.path, state.as_str());
     Tile::new(number, words, href, state.mood())
 }
 
@@ -209,7 +226,7 @@ impl<'a> Door<'a> {
             title: (!is_one).then_some(Name(&door.title)),
             about: Words(&door.about),
             oldest: oldest.map(|request| Oldest {
-                href: request_href(&door.nouns, &request.id.id),
+                href: request_href(&door.path, &request.id.id),
                 name: Name(short_id(&request.id.id)),
                 project: request.project.as_deref().map(Name),
                 since: request.queued.map(When::ago),

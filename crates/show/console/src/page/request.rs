@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 use roost_door::{DoorWords, House, Links};
-use roost_views::words::{Style, secs, short_id};
+use roost_views::words::{Style, secs, short_id, title};
 use roost_views::{DecisionView, OutcomeView, RequestDetail, RequestView};
 
 use super::block::{Block, Html, Row, Table, fixed};
@@ -85,14 +85,14 @@ impl<'a> Subject<'a> {
                 .and_then(|it| it.ended)
                 .map(|at| Fact::new("Ended", &When::at(at))),
             request.outcome.as_ref().and_then(ran),
-            Fact::text("Project", request.project.as_deref()),
+            Fact::text(title(words.group), request.project.as_deref()),
             Fact::elsewhere("Elsewhere", outside(house, request), "Open where it comes from"),
         ];
         let vm = request.vm.as_deref().map(|vm| Fact::link("VM", &vm_href(vm), vm));
         let facts = facts.into_iter().flatten().chain(Fact::of_door(&request.facts)).chain(vm);
         let standing = request.state;
         Self {
-            noun: roost_views::words::title(words.noun),
+            noun: title(words.noun),
             name: Name(short_id(id)),
             whole_id: format!("{} {}", Words(id), Copy(id)),
             state: standing.as_str(),
@@ -114,7 +114,7 @@ impl<'a> Subject<'a> {
 
 fn buttons(words: &DoorWords, id: &str, pauses: bool) -> Vec<Button> {
     let button = |action: &str, called: &'static str, confirm: String| Button {
-        post: format!("/api/v1/{}/{}/{action}", words.nouns, part(id)),
+        post: format!("/api/v1/{}/{}/{action}", words.path(), part(id)),
         words: called.into(),
         confirm,
         with: "{}",

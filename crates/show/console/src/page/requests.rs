@@ -19,15 +19,15 @@ use super::sorting::headings;
 pub(super) fn blocks(door: &dyn FrontDoor, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
     let words = door.words();
     let requests = door.requests();
-    let columns = columns(words.noun, requests.first().map(|request| &request.facts));
+    let columns = columns(words.noun, words.group, requests.first().map(|request| &request.facts));
     let requests = requests_wanted(requests, asked);
     let window = Window::new(&asked.page, requests.len());
     let rows = requests[window.range()].iter().map(|request| {
-        let html = RequestRow::new(request, words.nouns).render()?;
+        let html = RequestRow::new(request, &words.path()).render()?;
         Ok(Row { key: plain(&request.id.id).into_owned(), html })
     });
     let states = RequestState::ALL.map(RequestState::as_str);
-    let path = format!("/{}", words.nouns);
+    let path = format!("/{}", words.path());
     let filter = [("q", asked.q.as_str()), ("state", &asked.state)];
     let all = [filter[0], filter[1], ("sort", &asked.sort)];
     Ok(vec![Block::table(
@@ -62,7 +62,7 @@ pub(super) fn in_usual_order(requests: &mut [RequestView]) {
 }
 
 /// What the door lists of its requests stands between what all requests have.
-pub(super) fn columns(noun: &str, facts: Option<&Facts>) -> Vec<Cow<'static, str>> {
+pub(super) fn columns(noun: &str, group: &str, facts: Option<&Facts>) -> Vec<Cow<'static, str>> {
     let own = facts.into_iter().flat_map(Facts::columns);
     let own = own.map(|fact| plain(&fact.label).into_owned().into());
     let mut columns: Vec<Cow<'static, str>> = vec![
@@ -70,7 +70,7 @@ pub(super) fn columns(noun: &str, facts: Option<&Facts>) -> Vec<Cow<'static, str
         "State".into(),
         "Queued".into(),
         "Waited".into(),
-        "Project".into(),
+        title(group).into(),
     ];
     columns.extend(own);
     columns.extend(["VM".into(), "Ran".into(), "Latest decision".into()]);
@@ -105,12 +105,12 @@ struct RequestRow<'a> {
 }
 
 impl<'a> RequestRow<'a> {
-    fn new(request: &'a RequestView, nouns: &str) -> Self {
+    fn new(request: &'a RequestView, path: &str) -> Self {
         let standing = request.state;
         let is_open = request.is_open();
         Self {
             request,
-            href: request_href(nouns, &request.id.id),
+            href: request_href(path, &request.id.id),
             name: Name(short_id(&request.id.id)),
             state: standing.as_str(),
             mood: standing.mood().as_str(),

@@ -62,7 +62,7 @@ pub(crate) fn search(house: &House, text: &str) -> Vec<Hit> {
                 let project = request.project.clone().unwrap_or_default();
                 hits.push(Hit {
                     kind: words.noun.to_owned(),
-                    href: request_href(words.nouns, &request.id.id),
+                    href: request_href(&words.path(), &request.id.id),
                     words: format!("{} {project}", request.state.as_str()),
                     is_exact: is(&[&request.id.id]),
                     name: request.id.id.clone(),

@@ -105,26 +105,26 @@ impl<'a> About<'a> {
 
 /// Where the requests of each door are.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ways(Vec<(&'static str, &'static str)>);
+pub(crate) struct Ways(Vec<(&'static str, String)>);
 
 impl Ways {
     pub(crate) fn of(house: &House) -> Self {
         let words = house.doors.iter().map(|door| door.words());
-        Self(words.map(|words| (words.name, words.nouns)).collect())
+        Self(words.map(|words| (words.name, words.path())).collect())
     }
 
     /// `None` if there is no such door.
     pub(crate) fn request(&self, id: &RequestId) -> Option<String> {
-        let (_, nouns) = self.0.iter().find(|(name, _)| *name == id.door)?;
-        Some(request_href(nouns, &id.id))
+        let (_, path) = self.0.iter().find(|(name, _)| *name == id.door)?;
+        Some(request_href(path, &id.id))
     }
 }
 
 /// A part of a path, for an address.
 pub(crate) use super::foreign::part as part_of;
 
-pub(crate) fn request_href(nouns: &str, id: &str) -> String {
-    format!("/{nouns}/{}", part(id))
+pub(crate) fn request_href(path: &str, id: &str) -> String {
+    format!("/{path}/{}", part(id))
 }
 
 pub(crate) fn vm_href(name_or_id: &str) -> String {
@@ -249,7 +249,7 @@ impl Fact {
     }
 
     /// Text that somebody else chose.
-    pub(crate) fn text(name: &'static str, value: Option<&str>) -> Option<Self> {
+    pub(crate) fn text(name: impl Into<Cow<'static, str>>, value: Option<&str>) -> Option<Self> {
         value.map(|value| Self { name: name.into(), value: Words(value).to_string() })
     }
 

@@ -178,7 +178,7 @@ fn which(app: &App, door: &str, id: &str) -> Result<RequestId, Fault> {
 /// The request stands under `request`, and under what its door calls it.
 fn written(words: &DoorWords, detail: RequestDetail) -> Answer<Value> {
     let mut json = serde_json::to_value(detail).map_err(|_| Fault::broken())?;
-    json[words.noun] = json["request"].clone();
+    json[words.noun.to_ascii_lowercase()] = json["request"].clone();
     Ok(Json(json))
 }
 

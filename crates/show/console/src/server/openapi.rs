@@ -123,7 +123,7 @@ fn description() -> Value {
         if route.path.contains("{nouns}") {
             parameters.push(json!({
                 "name": "nouns", "in": "path", "required": true, "schema": {"type": "string"},
-                "description": "What a door calls its requests: `doors[].nouns` of the overview",
+                "description": "Where the requests of a door are: `doors[].path` of the overview",
             }));
         }
         if route.path.contains("{door}") {

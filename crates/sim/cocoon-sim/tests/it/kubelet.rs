@@ -30,6 +30,7 @@ async fn kubectl_works_through_a_real_api_server() {
     }
     copy(&lab).await;
     disconnect(&lab).await;
+    windows(&lab).await;
     // A node that does not say so gets SPDY from the API server, which translates. The next status of the node says so again.
     let unsay = r#"{"status":{"declaredFeatures":null}}"#;
     let patch = ["patch", "node", "vnode", "--subresource=status", "--type=merge", "-p", unsay];
@@ -199,6 +200,20 @@ async fn copy(lab: &Lab) {
     let said = lab.run(&["cp", "a:received.txt", &back], "").await;
     assert_eq!(said.code, 0, "{said:?}");
     assert!(std::fs::read_to_string(back).unwrap() == content);
+}
+
+/// A guest without a daemon for programs: it is said how to reach it.
+async fn windows(lab: &Lab) {
+    let container = serde_json::json!({"name": "agent", "image": "pause"});
+    lab.run_pod_as("windows", "https://images.test/win.qcow2", "w", container).await;
+    let path = ["get", "pod", "w", "-o", "jsonpath={.status.podIP}"];
+    let address = lab.kubectl().stdout(&path);
+    let said = lab.run(&["exec", "w", "--", "cmd", "/c", "ver"], "").await;
+    let help = "kubectl exec is not supported on Windows guests. Connect via RDP to";
+    assert_eq!(said.stdout, format!("vk-cocoon: {help} {address}.\n"), "{said:?}");
+    assert_eq!(said.code, 0);
+    let said = lab.run(&["delete", "pod", "w", "--grace-period=1", "--timeout=100s"], "").await;
+    assert_eq!(said.code, 0, "{said:?}");
 }
 
 async fn disconnect(lab: &Lab) {

@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::PostParams;
 use prometheus_client::registry::Registry as MetricRegistry;
-use roost_clock::{Random, SystemClock};
-use roost_kubelet::{Kubelet, KubeletParts, NoPinger, Settings, key};
+use roost_clock::{Clock as _, Random, SystemClock};
+use roost_kubelet::{Kubelet, KubeletParts, NoPinger, Settings, key, serving_tls};
 use roost_microvm::{CocoonCli, CocoonSettings, Registry, Runtime};
 use roost_oracle::{Cluster, ClusterOptions, Kubectl};
-use roost_tls::{ClientCa, ServerFiles, ServerTls};
+use roost_tls::ClientCa;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
@@ -42,14 +42,21 @@ pub(crate) struct Lab {
 impl Lab {
     /// With the simulated `cocoon`.
     pub(crate) async fn start(options: ClusterOptions) -> Option<Self> {
-        let folder = scratch("node");
+        Self::start_on_cocoon(options, scratch("node"), &[]).await
+    }
+
+    pub(crate) async fn start_on_cocoon(
+        options: ClusterOptions,
+        folder: PathBuf,
+        variables: &[(&str, &str)],
+    ) -> Option<Self> {
         let cocoon = CocoonSettings {
             binary: PathBuf::from(env!("CARGO_BIN_EXE_cocoon-sim")),
             wrapper: vec!["env".to_owned(), format!("COCOON_SIM_DIR={}", folder.display())],
             run_dir: folder.join("run"),
             root_dir: folder.clone(),
         };
-        Self::start_with(options, folder, Arc::new(CocoonCli::new(cocoon)), None, &[]).await
+        Self::start_with(options, folder, Arc::new(CocoonCli::new(cocoon)), None, variables).await
     }
 
     pub(crate) async fn start_with(
@@ -72,11 +79,22 @@ impl Lab {
             "VK_KUBELET_PORT" => Some(port.to_string()),
             "COCOON_ROOT_DIR" => Some("/".to_owned()),
             "VK_LEASES_PATH" => Some(leases.clone()),
-            _ => variables.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned()),
+            _ => {
+                let given = variables.iter().find(|(key, _)| *key == name);
+                let file = |name: &str| cluster.certificates().join(name).display().to_string();
+                given.map(|(_, value)| (*value).to_owned()).or_else(|| match name {
+                    "VK_TLS_CERT" => Some(file("kubelet.crt")),
+                    "VK_TLS_KEY" => Some(file("kubelet.key")),
+                    _ => None,
+                })
+            }
         };
         let mut metrics = MetricRegistry::with_prefix("vk_cocoon");
+        let settings = Settings::read(&variable).unwrap();
+        let client_ca = ClientCa::File(cluster.certificates().join("ca.crt"));
+        let tls = serving_tls(&settings, Some(client_ca), SystemClock.now()).unwrap();
         let parts = KubeletParts {
-            settings: Settings::read(&variable).unwrap(),
+            settings,
             client: cluster.client().await,
             runtime,
             registry,
@@ -86,18 +104,9 @@ impl Lab {
             random: Random::from_seed(1),
         };
         let kubelet = Kubelet::start(parts, &mut metrics).await.unwrap();
-        let file = |name: &str| cluster.certificates().join(name);
-        let tls = ServerTls::from_files(ServerFiles {
-            certificate: file("kubelet.crt"),
-            key: file("kubelet.key"),
-            client_ca: Some(ClientCa::File(file("ca.crt"))),
-        });
         let api = kubelet.api(Arc::new(metrics));
-        let serving = api.serve(
-            TcpListener::from_std(listener).unwrap(),
-            tls.unwrap(),
-            std::future::pending(),
-        );
+        let serving =
+            api.serve(TcpListener::from_std(listener).unwrap(), tls, std::future::pending());
         let running = tokio::spawn(async move {
             tokio::join!(kubelet.run(std::future::pending()), serving);
         });
@@ -115,10 +124,20 @@ impl Lab {
     }
 
     pub(crate) async fn run_pod_of(&self, image: &str, name: &str, container: serde_json::Value) {
+        self.run_pod_as("linux", image, name, container).await;
+    }
+
+    pub(crate) async fn run_pod_as(
+        &self,
+        os: &str,
+        image: &str,
+        name: &str,
+        container: serde_json::Value,
+    ) {
         let pod: Pod = serde_json::from_value(json!({
             "metadata": {"name": name, "annotations": {
                 key::VM_NAME: format!("vk-default-{name}"), key::MANAGED: "true", key::MODE: "run",
-                key::IMAGE: image, key::SNAPSHOT_POLICY: "never",
+                key::IMAGE: image, key::SNAPSHOT_POLICY: "never", key::OS: os,
             }},
             "spec": {
                 "nodeName": "vnode",
@@ -137,6 +156,15 @@ impl Lab {
         }
         let wait = ["wait", "--for=condition=Ready", &format!("pod/{name}"), "--timeout=100s"];
         assert_eq!(self.run(&wait, "").await.code, 0, "{name} is not ready");
+    }
+
+    /// The service account of the namespace comes a moment after the namespace, and pods need it.
+    pub(crate) async fn account_is_there(&self) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.run(&["get", "serviceaccount", "default"], "").await.code != 0 {
+            assert!(tokio::time::Instant::now() < deadline, "there is no service account");
+            sleep(Duration::from_millis(200)).await;
+        }
     }
 
     /// Runs `kubectl` to its end, with something to read.
@@ -166,6 +194,17 @@ impl Lab {
         command.envs(env.iter().copied()).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
+    }
+
+    /// The VMs of the simulated host, by name.
+    pub(crate) fn vm_names(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.folder.join("host.json")).unwrap_or_default();
+        let host: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let vms = host["vms"].as_object().into_iter().flatten();
+        let mut names: Vec<String> =
+            vms.filter_map(|(_, vm)| Some(vm["config"]["name"].as_str()?.to_owned())).collect();
+        names.sort();
+        names
     }
 
     pub(crate) fn vm_folder(&self) -> PathBuf {

@@ -36,10 +36,16 @@ impl Schema {
             }
         }
         if let Additional::Each(schema) = &self.additional {
-            for (name, value) in fields.iter_mut() {
-                if !self.properties.contains_key(name) {
-                    schema.set_defaults(value);
+            let is_named = |name: &String| self.properties.contains_key(name);
+            // The same null as above: a default takes its place, or nothing does.
+            fields.retain(|name, value| {
+                if !is_named(name) && value.is_null() && !schema.nullable {
+                    *value = schema.default.clone().unwrap_or_default();
                 }
+                is_named(name) || !value.is_null() || schema.nullable
+            });
+            for (_, value) in fields.iter_mut().filter(|(name, _)| !is_named(name)) {
+                schema.set_defaults(value);
             }
         }
     }

@@ -86,6 +86,21 @@ impl World {
         self.write(&kind, &(String::new(), name.to_owned()), value);
     }
 
+    /// Stores a definition as it is, and serves its kind.
+    pub(crate) fn define(&mut self, mut definition: Value) {
+        let Some(kind) = self.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
+            return;
+        };
+        definition["apiVersion"] = json!("apiextensions.k8s.io/v1");
+        definition["kind"] = json!("CustomResourceDefinition");
+        definition["metadata"]["uid"] = json!(self.random.uuid());
+        definition["metadata"]["creationTimestamp"] = json!(self.now());
+        definition["metadata"]["generation"] = json!(1);
+        let key = (String::new(), object::name(&definition).to_owned());
+        self.write(&kind, &key, definition);
+        self.settle(&kind, &key);
+    }
+
     /// The time in the form of timestamps, to the second.
     pub(crate) fn now(&self) -> String {
         timestamp(self.clock.now())

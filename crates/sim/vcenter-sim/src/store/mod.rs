@@ -46,11 +46,18 @@ pub(crate) struct Store {
     /// Capacity and format of disks that were made as files.
     disks: HashMap<FilePath, disk_ops::DiskFormat>,
     dir: Option<PathBuf>,
+    /// See [`Options::keeps_disks`].
+    keeps_disks: bool,
 }
 
 impl Store {
     pub(crate) fn new(options: &Options) -> Self {
-        Self { shelves: HashMap::new(), disks: HashMap::new(), dir: options.datastore_dir.clone() }
+        Self {
+            shelves: HashMap::new(),
+            disks: HashMap::new(),
+            dir: options.datastore_dir.clone(),
+            keeps_disks: options.keeps_disks,
+        }
     }
 
     /// A datastore that has come later gets its shelf.

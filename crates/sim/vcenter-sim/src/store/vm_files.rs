@@ -92,7 +92,11 @@ pub(crate) fn remove_vm_files(world: &mut World, vm: &Vm) {
         )
         .flat_map(|disk| disk.file.chain().map(|file| file.path.clone()).collect::<Vec<_>>())
         .collect();
+    let kept = kept_disks(world, vm);
     for path in own {
+        if kept.iter().any(|name| path.path.rsplit('/').next() == Some(name)) {
+            continue;
+        }
         let is_shared =
             path.datastore != vm.home.datastore || !path.path.starts_with(&format!("{directory}/"));
         if is_shared && is_used(world, &path) {
@@ -119,6 +123,14 @@ pub(crate) fn remove_vm_files(world: &mut World, vm: &Vm) {
     for datastore in touched {
         announce_space(world, &datastore);
     }
+}
+
+/// Disks that the VM says to stay behind, by the names of their files. Older servers do not know the key.
+fn kept_disks(world: &World, vm: &Vm) -> Vec<String> {
+    let is_it = |option: &&roost_vim_wire::types::OptionValue| option.key == "vmprov.keepDisks";
+    let said = vm.config.extra.iter().find(is_it).filter(|_| world.store.keeps_disks);
+    let names = said.and_then(|option| option.value.as_ref()?.as_str()).unwrap_or_default();
+    names.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
 /// Whether a disk of any VM, or of a snapshot of one, stands on this file.

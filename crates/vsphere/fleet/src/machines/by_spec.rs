@@ -4,6 +4,7 @@ use roost_vim::wire::methods::{CloneVmTask, CreateVmTask};
 use roost_vim::wire::{Method, MoRef, Value};
 use roost_vim::{DeployOvf, UuidKind};
 
+use super::from_disks::FromDisks;
 use super::make::{NotMade, Owner};
 use super::{Hold, MachineError, Machines};
 use crate::{Phase, Reservation, VmId, Wrote};
@@ -27,13 +28,15 @@ pub enum MakeBy {
     Clone(Box<CloneVmTask>),
     /// Of an OVF template in a content library.
     DeployOvf(Box<DeployOvf>),
+    /// Of disks that lie on a datastore.
+    FromDisks(Box<FromDisks>),
 }
 
 impl MakeBy {
     pub fn phase(&self) -> Phase {
         match self {
             Self::Clone(_) => Phase::CLONING,
-            Self::Create(_) | Self::DeployOvf(_) => Phase::CREATING,
+            Self::Create(_) | Self::DeployOvf(_) | Self::FromDisks(_) => Phase::CREATING,
         }
     }
 }
@@ -49,6 +52,14 @@ impl Machines {
         let NewMachine { owner, name, instance_uuid, by, wrote } = new;
         let phase = by.phase();
         reservation.submitted_as(name);
+        let files = match &by {
+            MakeBy::FromDisks(request) => match self.lay_out(name, request).await {
+                Ok(laid) => Some(laid),
+                // The create was never asked for.
+                Err(error) => return Err(NotMade::by(MachineError::NotMade(Box::new(error)))),
+            },
+            _ => None,
+        };
         let work = async {
             match &by {
                 MakeBy::Create(call) => self.make_by_task(phase, name, &**call).await,
@@ -61,13 +72,23 @@ impl Machines {
                         source,
                     })
                 }
+                MakeBy::FromDisks(request) => {
+                    let call = files.as_ref().map_or(&request.create, |laid| &laid.create);
+                    self.make_by_task(phase, name, call).await
+                }
             }
         };
         let made = match self.phase(name, phase, work).await {
             Ok(vm) => VmId::from(&vm),
             Err(error) => match self.made_before(owner, instance_uuid).await {
-                Some(vm) => vm,
-                None => return Err(NotMade::by(error)),
+                Ok(Some(vm)) => vm,
+                found => {
+                    // Files are taken back only if there surely is no VM that has them, and none will be.
+                    if let (Ok(None), false, Some(laid)) = (found, error.outcome_unknown(), files) {
+                        laid.take_back().await;
+                    }
+                    return Err(NotMade::by(error));
+                }
             },
         };
         self.mirror().created(&made, wrote.name(name).instance_uuid(instance_uuid));
@@ -80,7 +101,7 @@ impl Machines {
         Ok(hold)
     }
 
-    async fn make_by_task<M: Method<Output = MoRef>>(
+    pub(super) async fn make_by_task<M: Method<Output = MoRef>>(
         &self,
         phase: Phase,
         name: &str,
@@ -97,11 +118,19 @@ impl Machines {
     }
 
     /// The VM with this identity: an answer may have been lost, or two processes may have asked.
-    async fn made_before(&self, owner: Owner<'_>, instance_uuid: &str) -> Option<VmId> {
+    async fn made_before(
+        &self,
+        owner: Owner<'_>,
+        instance_uuid: &str,
+    ) -> Result<Option<VmId>, Unclear> {
         let found = self.observer().find_vms_by_uuid(instance_uuid, UuidKind::Instance).await;
-        let vm = VmId::from(found.ok()?.first()?);
-        let row = self.mirror().read(&self.observer(), &vm).await.ok()??;
-        owner.owns(&row).then_some(vm)
+        let found = found.map_err(|_| Unclear)?;
+        let Some(vm) = found.first().map(VmId::from) else { return Ok(None) };
+        let row = self.mirror().read(&self.observer(), &vm).await;
+        match row {
+            Ok(Some(row)) if owner.owns(&row) => Ok(Some(vm)),
+            _ => Err(Unclear),
+        }
     }
 
     /// A ticket for the console of a VM that is on, such as `webmks`. It changes nothing about the VM.
@@ -115,11 +144,14 @@ impl Machines {
     }
 }
 
+/// Nobody can say whether the VM is there, or whose it is.
+struct Unclear;
+
 impl NotMade {
     /// A request that was refused made nothing; of one whose answer is missing nobody knows.
     fn by(error: MachineError) -> Self {
         let is_taken = error.fault().is_some_and(|fault| fault.is("DuplicateName"));
-        if error.outcome_unknown() && !is_taken {
+        if error.outcome_unknown() && !is_taken || error.nothing_made() {
             Self { error, left: None }
         } else {
             Self { error: MachineError::NotMade(Box::new(error)), left: None }

@@ -2,7 +2,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use roost_vim::wire::Fault;
-use roost_vim::{CallError, Faulted, GuestError, Remedy, RestError, TaskError, VmError};
+use roost_vim::{CallError, Faulted, FileError, GuestError, Remedy, RestError, TaskError, VmError};
 
 use crate::{Phase, VmId};
 
@@ -28,6 +28,8 @@ pub enum MachineError {
     Guest { phase: Phase, machine: String, source: GuestError },
     #[error("{machine}: {phase}")]
     Rest { phase: Phase, machine: String, source: RestError },
+    #[error("{machine}: {phase}")]
+    File { phase: Phase, machine: String, source: FileError },
     /// What was to be asked for cannot be.
     #[error("{machine}: {phase}")]
     Spec { phase: Phase, machine: String, source: Box<dyn Error + Send + Sync> },
@@ -77,6 +79,7 @@ impl MachineError {
             | Self::Call { phase, .. }
             | Self::Guest { phase, .. }
             | Self::Rest { phase, .. }
+            | Self::File { phase, .. }
             | Self::Spec { phase, .. }
             | Self::PoweredOff { phase, .. }
             | Self::Gone { phase, .. }
@@ -108,7 +111,9 @@ impl MachineError {
             Self::Call { source, .. } => source.outcome_unknown(),
             Self::Guest { source, .. } => source.outcome_unknown(),
             Self::Rest { source, .. } => source.outcome_unknown(),
-            Self::Spec { .. }
+            // A file is no machine, and is written anew.
+            Self::File { .. }
+            | Self::Spec { .. }
             | Self::PoweredOff { .. }
             | Self::Gone { .. }
             | Self::Changed { .. }
@@ -150,6 +155,7 @@ impl MachineError {
             Self::Call { source, .. } => Some(source.remedy()),
             Self::Guest { source, .. } => Some(source.remedy()),
             Self::Rest { source, .. } => Some(source.remedy()),
+            Self::File { source, .. } => Some(source.remedy()),
             Self::Overdue { .. }
             | Self::Spec { .. }
             | Self::PoweredOff { .. }
@@ -169,6 +175,7 @@ impl MachineError {
             Self::Task { source, .. } => source.fault(),
             Self::Call { source, .. } => source.fault(),
             Self::Guest { source, .. } => source.fault(),
+            Self::File { source, .. } => source.fault(),
             Self::Rest { .. }
             | Self::Overdue { .. }
             | Self::Spec { .. }

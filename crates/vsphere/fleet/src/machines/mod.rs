@@ -8,8 +8,10 @@
 mod by_spec;
 mod change;
 mod error;
+mod from_disks;
 mod guest;
 mod hold;
+mod linked_test;
 mod make;
 mod outfit;
 mod power;
@@ -23,13 +25,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roost_vim::wire::{Method, Value};
-use roost_vim::{CallError, Client, GuestOperations, Observer, VmError};
+use roost_vim::{
+    CallError, Client, Datastore, FileError, Found, GuestOperations, Observer, RestError, VmError,
+};
 use tokio::sync::OnceCell;
 
 pub use self::by_spec::{MakeBy, NewMachine};
 pub use self::change::{Label, Rewrite};
 pub use self::error::MachineError;
+pub use self::from_disks::{DiskPlace, DiskSource, FromDisks};
 pub use self::hold::Hold;
+pub use self::linked_test::LinkedTrial;
 pub use self::make::{NotMade, Owner};
 pub use self::outfit::Identity;
 pub use self::retry::Pauses;
@@ -107,6 +113,27 @@ impl Machines {
     /// Reads only.
     pub fn observer(&self) -> Observer {
         self.shared.client.observer()
+    }
+
+    /// The files of a datastore, to be looked at and changed.
+    pub async fn files(
+        &self,
+        datacenter: &Found,
+        datastore: &Found,
+    ) -> Result<Datastore, FileError> {
+        self.client().datastore(datacenter, datastore).await
+    }
+
+    /// Asks the server to bring the files of a library item here, which a library on demand has not done.
+    pub async fn fetch_library_item(&self, item: &str) -> Result<(), RestError> {
+        self.client().sync_library_item(item).await
+    }
+
+    /// Asks the server to give up a task. One that has ended, or cannot be given up, goes its way.
+    pub async fn cancel(&self, task: &roost_vim::wire::MoRef) {
+        if let Err(error) = roost_vim::Task::cancel_by_ref(self.client(), task).await {
+            tracing::debug!("{task} is not cancelled: {}", roost_supervise::Chain(&error));
+        }
     }
 
     fn client(&self) -> &Client {

@@ -161,7 +161,8 @@ impl Mirror {
     }
 
     fn contact(&self, state: StreamState) {
-        let answered = state.synced && state.trouble.is_none();
+        // Also by a read, where the server tells no changes: that is trouble, and an answer.
+        let answered = state.synced;
         let now = self.shared.clock.now();
         self.update(|core| {
             core.stream.clone_from(&state);

@@ -25,6 +25,15 @@ impl Phase {
         deadline: Duration::from_mins(10),
     });
 
+    /// Disks of a new machine are copied from those of its image.
+    pub const COPYING: Self = Self::new(&PhaseSpec {
+        label: "copying",
+        words: "copying",
+        part: PhasePart::Making,
+        usual: Duration::from_mins(2),
+        deadline: Duration::from_hours(1),
+    });
+
     /// An image or ISO is put where the machine can boot it.
     pub const UPLOADING: Self = Self::new(&PhaseSpec {
         label: "uploading",
@@ -171,9 +180,10 @@ impl Phase {
     });
 
     /// In the order of a machine's life.
-    pub const COMMON: [Self; 19] = [
+    pub const COMMON: [Self; 20] = [
         Self::CLONING,
         Self::CREATING,
+        Self::COPYING,
         Self::UPLOADING,
         Self::RECONFIGURING,
         Self::CUSTOMISING,

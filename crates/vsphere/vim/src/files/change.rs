@@ -1,6 +1,7 @@
 use roost_vim_wire::methods::{
-    CopyDatastoreFileTask, CopyVirtualDiskTask, CreateDirectory, DeleteDatastoreFileTask,
-    DeleteDirectory, DeleteVirtualDiskTask, MakeDirectory, MoveDatastoreFileTask,
+    CopyDatastoreFileTask, CopyVirtualDiskTask, CreateDirectory, CreateVirtualDiskTask,
+    DeleteDatastoreFileTask, DeleteDirectory, DeleteVirtualDiskTask, MakeDirectory,
+    MoveDatastoreFileTask, MoveVirtualDiskTask,
 };
 use roost_vim_wire::{Element, Method, MoRef};
 
@@ -60,8 +61,8 @@ impl Datastore {
         self.run(FileStep::Copy, from, &call).await
     }
 
-    /// Starts to copy a disk with all that belongs to it. Long; the task that it returns can be cancelled. `spec` is a
-    /// `FileBackedVirtualDiskSpec` where the copy shall differ from the original.
+    /// Starts to copy a disk with all that belongs to it, in place of what is there. Long; the task that it returns can be cancelled. `spec` is a
+    /// `FileBackedVirtualDiskSpec` where the copy shall differ from the original, see [`thin_disk`].
     pub async fn copy_disk(
         &self,
         from: &DatastorePath,
@@ -77,9 +78,41 @@ impl Datastore {
             dest_name: to.to_string(),
             dest_datacenter: Some(self.datacenter.clone()),
             dest_spec: spec,
-            force: Some(false),
+            force: Some(true),
         };
         self.client.submit(&call).await.map_err(failed)
+    }
+
+    /// Makes an empty, thin disk.
+    pub async fn create_disk(&self, path: &DatastorePath, kib: i64) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Create, path: path.to_string(), source };
+        let call = CreateVirtualDiskTask {
+            this: self.disk_manager().map_err(failed)?,
+            name: path.to_string(),
+            datacenter: Some(self.datacenter.clone()),
+            spec: disk_spec("spec", kib, None, None),
+        };
+        self.run(FileStep::Create, path, &call).await
+    }
+
+    /// Moves or renames a disk with all that belongs to it. What is there stays.
+    pub async fn move_disk(
+        &self,
+        from: &DatastorePath,
+        to: &DatastorePath,
+    ) -> Result<(), FileError> {
+        let failed =
+            |source| FileError::Call { step: FileStep::Move, path: from.to_string(), source };
+        let call = MoveVirtualDiskTask {
+            this: self.disk_manager().map_err(failed)?,
+            source_name: from.to_string(),
+            source_datacenter: Some(self.datacenter.clone()),
+            dest_name: to.to_string(),
+            dest_datacenter: Some(self.datacenter.clone()),
+            force: Some(false),
+        };
+        self.run(FileStep::Move, from, &call).await
     }
 
     /// Deletes a disk with all that belongs to it. Succeeds when it is gone.
@@ -182,6 +215,32 @@ impl Datastore {
             .clone()
             .ok_or(CallError::NoManager { manager: "file manager" })
     }
+}
+
+/// What a thin copy of a disk is to be: with this storage policy, in this sector format.
+pub fn thin_disk(policy: Option<&str>, sector_format: Option<&str>) -> Element {
+    disk_spec("destSpec", 0, policy, sector_format)
+}
+
+fn disk_spec(name: &str, kib: i64, policy: Option<&str>, sector_format: Option<&str>) -> Element {
+    let mut spec = Element::new(name)
+        .typed("FileBackedVirtualDiskSpec")
+        .with(Element::leaf("diskType", "thin"))
+        .with(Element::leaf("adapterType", "lsiLogic"))
+        .with_field("capacityKb", &kib);
+    if let Some(policy) = policy {
+        spec = spec.with(defined_profile("profile", policy));
+    }
+    match sector_format {
+        Some(format) => spec.with(Element::leaf("sectorFormat", format)),
+        None => spec,
+    }
+}
+
+/// A storage policy, as requests name it.
+pub fn defined_profile(name: &str, policy: &str) -> Element {
+    let kind = "VirtualMachineDefinedProfileSpec";
+    Element::new(name).typed(kind).with(Element::leaf("profileId", policy))
 }
 
 #[cfg(test)]

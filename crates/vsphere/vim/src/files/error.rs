@@ -9,6 +9,7 @@ use crate::{CallError, Faulted, Remedy, TaskError, TransferError};
 pub enum FileStep {
     Open,
     MakeDirectory,
+    Create,
     List,
     Delete,
     Move,
@@ -23,6 +24,7 @@ impl fmt::Display for FileStep {
         f.write_str(match self {
             Self::Open => "opening datastore",
             Self::MakeDirectory => "making directory",
+            Self::Create => "creating",
             Self::List => "listing",
             Self::Delete => "deleting",
             Self::Move => "moving into place",

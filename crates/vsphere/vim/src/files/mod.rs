@@ -13,6 +13,7 @@ use roost_vim_wire::MoRef;
 use roost_vim_wire::methods::QueryVirtualDiskUuid;
 
 pub use browse::{DatastoreFile, FileKind};
+pub use change::{defined_profile, thin_disk};
 pub use error::{FileError, FileStep};
 pub use path::{DatastorePath, DatastorePathError};
 

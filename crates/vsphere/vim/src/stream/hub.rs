@@ -6,6 +6,7 @@
 
 mod events;
 mod pump;
+mod silence;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
+use self::silence::{ReadInstead, Silence};
 use super::build::Built;
 use super::feed::Feed;
 use super::list::ListChange;
@@ -80,6 +82,7 @@ enum Done {
     TasksRead(Result<TasksRead, CallError>),
     Waited(Result<Page, CallError>),
     WaitCancelled,
+    ReadInstead(Result<ReadInstead, CallError>),
 }
 
 struct TasksRead {
@@ -111,6 +114,8 @@ struct Up {
     /// The last wait ended without news.
     resting: bool,
     idle_since: Option<Instant>,
+    /// The server cannot be waited on.
+    silence: Option<Silence>,
 }
 
 struct Waiting {

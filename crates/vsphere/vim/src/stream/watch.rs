@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use roost_vim_wire::MoRef;
-use roost_vim_wire::types::{ObjectUpdate, ObjectUpdateKind};
+use roost_vim_wire::types::{ObjectContent, ObjectUpdate, ObjectUpdateKind};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -137,6 +137,11 @@ impl Watch {
         self.load = Load::Loading { seen: HashSet::new(), again: false };
     }
 
+    /// Everything is told once more, and what is not has left.
+    pub(super) fn load_anew(&mut self) {
+        self.load = Load::Loading { seen: HashSet::new(), again: false };
+    }
+
     /// What was built is gone; it will be loaded from the beginning. Nothing leaves because of that.
     pub(super) fn restart(&mut self, trouble: Option<CallError>) {
         if let Place::Built(built) = std::mem::replace(&mut self.place, Place::Unbuilt(None)) {
@@ -154,8 +159,22 @@ impl Watch {
         });
     }
 
+    /// All that the server shows, by a read: it does not tell what changes, and why is told with it.
+    pub(super) fn read(&mut self, found: Vec<ObjectContent>, why: CallError, now: Timestamp) {
+        let again = matches!(self.load, Load::Loading { again: true, .. });
+        self.load = Load::Loading { seen: HashSet::new(), again };
+        for content in found {
+            self.enter(content.obj.clone(), content.into());
+        }
+        self.end_load(now, Some(why));
+    }
+
     /// Everything that the server shows has been applied. Returns whether that ended a load after a break.
     pub(super) fn loaded(&mut self, now: Timestamp) -> bool {
+        self.end_load(now, None)
+    }
+
+    fn end_load(&mut self, now: Timestamp, trouble: Option<CallError>) -> bool {
         let Load::Loading { seen, again } = std::mem::replace(&mut self.load, Load::Loaded) else {
             self.contact(now);
             return false;
@@ -170,7 +189,7 @@ impl Watch {
         self.feed.set_synced(again);
         self.feed.status.send_modify(|status| {
             status.synced = true;
-            status.trouble = None;
+            status.trouble = trouble;
             status.resyncs += u64::from(again);
             status.last_contact = Some(now);
         });
@@ -179,7 +198,9 @@ impl Watch {
 
     /// The server answered, and this is up to date with it.
     fn contact(&self, now: Timestamp) {
-        self.feed.status.send_modify(|status| status.last_contact = Some(now));
+        self.feed.status.send_modify(|status| {
+            (status.last_contact, status.trouble) = (Some(now), None);
+        });
     }
 
     pub(super) fn trouble(&self, error: CallError) {

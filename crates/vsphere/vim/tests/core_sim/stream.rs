@@ -7,7 +7,7 @@ use roost_vim::wire::{MoRef, MoType, Value};
 use roost_vim::{Faulted, WatchSpec, Watched};
 use tokio::time::sleep;
 
-use crate::lab::{Lab, Mirror, options, vms};
+use crate::lab::{Lab, Mirror, options, settings, vms};
 
 async fn reconfigure(lab: &Lab, vm: &MoRef, spec: VirtualMachineConfigSpec) {
     lab.client
@@ -276,4 +276,46 @@ async fn the_status_says_how_far_the_stream_can_be_believed() {
     sleep(Duration::from_mins(6)).await;
     let healed = vms.subscription.status();
     assert!(healed.synced && healed.trouble.is_none() && healed.resyncs == 1, "{healed:?}");
+}
+
+/// The wait is refused and everything else works: objects, tasks and new watches go on by reads, until the server can be waited on again.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_waited_on_is_read_instead() {
+    let mut settings = settings();
+    settings.stream.read_instead = Some(Duration::from_secs(5));
+    let lab = Lab::with(options(), settings).await.unwrap();
+    let deaf = Action::fault("RuntimeFault", "no news today");
+    lab.vcenter.faults().add(Rule::new("WaitForUpdatesEx", deaf));
+    let mut vms = lab.watch().await;
+    vms.follow(Duration::from_secs(30)).await;
+    assert_eq!(vms.plain(), lab.read_vms().await);
+    let status = vms.subscription.status();
+    assert!(status.synced && status.trouble.is_some(), "{status:?}");
+
+    let vm = lab.vcenter.find("/DC0/vm/DC0_H0_VM0").unwrap();
+    let spec = VirtualMachineConfigSpec { annotation: Some("ours".into()), ..Default::default() };
+    reconfigure(&lab, &vm, spec).await;
+    vms.follow(Duration::ZERO).await;
+    assert_eq!(vms.objects[&vm].str("config.annotation"), Some("ours"), "with the end of its task");
+    let mut one =
+        Mirror::new(lab.client.watch(WatchSpec::object(vm.clone(), &["name"])).await.unwrap());
+    one.follow(Duration::from_secs(6)).await;
+    assert!(one.objects.contains_key(&vm));
+    lab.client.submit(&PowerOffVmTask { this: vm.clone() }).await.unwrap().wait().await.unwrap();
+    lab.client.submit(&DestroyTask { this: vm.clone() }).await.unwrap().wait().await.unwrap();
+    vms.follow(Duration::from_secs(6)).await;
+    assert_eq!(vms.left, [vm].into());
+    let reads = lab.vcenter.counters().calls_of("RetrievePropertiesEx");
+    vms.follow(Duration::from_mins(1)).await;
+    let reads = lab.vcenter.counters().calls_of("RetrievePropertiesEx") - reads;
+    assert!((20..=45).contains(&reads), "{reads} reads of two watches and a list in a minute");
+
+    lab.vcenter.faults().clear();
+    vms.follow(Duration::from_mins(1)).await;
+    let status = vms.subscription.status();
+    assert!(status.synced && status.trouble.is_none(), "{status:?}");
+    let reads = lab.vcenter.counters().calls_of("RetrievePropertiesEx");
+    vms.follow(Duration::from_mins(10)).await;
+    assert_eq!(lab.vcenter.counters().calls_of("RetrievePropertiesEx"), reads);
+    assert_eq!(vms.plain(), lab.read_vms().await);
 }

@@ -9,7 +9,7 @@ use super::reconcile::{PlaceView, PoolReconciler, Round};
 use crate::api::names::{AGENT_MACHINE_LABEL, NODEPOOL_ROLE};
 use crate::api::{PoolDefaults, VsphereAgentPool};
 use crate::outside::AgentView;
-use crate::plan::assign_hostnames;
+use crate::plan::{assign_hostnames, hostname_of};
 
 /// What a failure to pin an AgentMachine begins with, and the reason where nothing else failed.
 pub(super) const PIN_FAILED: &str = "AgentMachinePatchFailed";
@@ -44,6 +44,7 @@ impl PoolReconciler {
         let agents: Vec<&AgentView> =
             round.agents.iter().filter(|agent| wanted.contains(agent.name.as_str())).collect();
         let hostnames = assign_hostnames(&agents, &round.records);
+        let all: Vec<&AgentView> = round.agents.iter().collect();
         let namespace = round.pool.namespace().unwrap_or_default();
         let world = &self.world;
         let api: Api<DynamicObject> =
@@ -54,7 +55,7 @@ impl PoolReconciler {
             let Some(record) = round.records.iter().find(|it| it.vm.name == *hostname) else {
                 continue;
             };
-            let hostname = record.hostname();
+            let hostname = hostname_of(record, agent, &all);
             let patch = preparation(&round.pool, agent, hostname, record.pin().as_deref());
             let params = PatchParams::default();
             match api.patch(&agent.name, &params, &Patch::Merge(&patch)).await {

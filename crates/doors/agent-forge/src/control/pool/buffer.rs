@@ -7,7 +7,7 @@ use roost_controller::Key;
 use super::reconcile::{PoolReconciler, Round};
 use crate::api::names::{CREATED_FOR, FOR_SPARE, POOL_LABEL};
 use crate::api::{NameRef, Phase, PoolDefaults, VsphereAgent, VsphereAgentPool, VsphereAgentSpec};
-use crate::control::demand::{Room, owner_of, room};
+use crate::control::demand::{Room, is_left_over, owner_of, room};
 use crate::names::label_value;
 
 /// A VM's name has at most 80 characters.
@@ -58,15 +58,13 @@ impl PoolReconciler {
     }
 }
 
-/// A spare, on its way or ready; and a VM whose AgentMachine has gone before it was bound.
+/// A spare, on its way or ready; and a VM whose AgentMachine does not need it any more.
 fn counts(agent: &VsphereAgent, round: &Round) -> bool {
     let phase = agent.recorded().and_then(|vm| vm.phase);
     if agent.is_spare() {
         return matches!(phase, None | Some(Phase::Provisioning | Phase::Available));
     }
-    let machine = agent.agent_machine();
-    let has_machine = round.agent_machines.iter().any(|it| Some(&it.name) == machine.as_ref());
-    phase == Some(Phase::Available) && !agent.is_adopted() && !has_machine
+    phase == Some(Phase::Available) && is_left_over(agent, &round.agent_machines)
 }
 
 fn new_spare(pool: &VsphereAgentPool, name: &str) -> VsphereAgent {

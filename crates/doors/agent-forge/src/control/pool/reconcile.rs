@@ -12,12 +12,13 @@ use crate::control::conditions::OF_POOL;
 use crate::control::error::ForgeError;
 use crate::control::region::Region;
 use crate::control::world::World;
+use crate::identity::matches_uuid;
 use crate::outside::{AgentMachineView, AgentView, MachineView};
 use crate::plan::{
     CapacityPlan, Claims, Demand, PhaseInput, PlanInput, Record, build_plan, count_demand,
     matching_agents, merge, refresh, settle_identities, since_then,
 };
-use crate::vcenter::{Site, SiteState};
+use crate::vcenter::{FORGE, Site, SiteState};
 
 pub(super) const RESYNC: Duration = Duration::from_mins(1);
 /// A failed look at the ISO is tried again after this time.
@@ -136,6 +137,7 @@ impl PoolReconciler {
         let agent_machines = world.agent_machines_of(pool);
         let machines = world.machines_of(pool);
         let mut all = world.agents_in(&namespace);
+        self.leave_undecided(pool, &places, &records, &mut all);
         settle_identities(&mut all, &records);
         let others = world.agents_of_namespace.objects(&namespace);
         let claims = Claims::of(&pool.name_any(), others.iter().map(AsRef::as_ref));
@@ -170,6 +172,48 @@ impl PoolReconciler {
             agent_machines,
             plan,
         }
+    }
+
+    /// Leaves out free Agents that must not be prepared: those of VMs that go, and those of VMs whose uuid is not recorded yet. They would be taken for
+    /// somebody else's, and be approved for whoever comes along.
+    fn leave_undecided(
+        &self,
+        pool: &Arc<VsphereAgentPool>,
+        places: &[PlaceView],
+        records: &[Record],
+        agents: &mut Vec<AgentView>,
+    ) {
+        let world = &self.world;
+        let (mut vms, mut is_blind) = (Vec::new(), false);
+        for agent in world.vsphere_agents_of(pool) {
+            // Without a record nothing was asked for.
+            let Some(record) = agent.recorded() else { continue };
+            let is_known = !record.bios_uuid.is_empty() || agent.is_adopted();
+            if is_known && agent.is_deleting() {
+                vms.push(record.clone());
+            }
+            if is_known {
+                continue;
+            }
+            let domain = Region::of_agent(pool, &agent).domain;
+            let place = places.iter().find(|place| place.region.domain == domain);
+            let shown = place.and_then(|place| {
+                let site = place.open().filter(|site| world.shows(site, &place.region))?;
+                Some(site.fleet.mirror().snapshot())
+            });
+            let Some(shown) = shown else {
+                is_blind = true;
+                continue;
+            };
+            let request = FORGE.request(agent.uid().unwrap_or_default());
+            let uuid = shown.serving(&request).next().and_then(|row| row.uuid.clone());
+            vms.extend(uuid.map(|uuid| OwnedVm { bios_uuid: uuid.to_string(), ..record.clone() }));
+        }
+        agents.retain(|agent| {
+            let is_it = |vm: &OwnedVm| matches_uuid(vm, &agent.identity);
+            let is_ours = || records.iter().any(|record| is_it(&record.vm));
+            agent.is_bound() || !vms.iter().any(is_it) && (!is_blind || is_ours())
+        });
     }
 
     pub(super) fn failure(what: &str, error: &(dyn std::error::Error + 'static)) -> String {

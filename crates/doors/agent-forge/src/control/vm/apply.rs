@@ -3,10 +3,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{DeleteParams, DynamicObject, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use roost_controller::{Draft, Next};
 use roost_fleet::{Basis, Candidate, Draft as Decision, Outcome, VmId};
+use serde_json::json;
 
 use super::plan::{AGAIN, Plan, Step};
 use super::reconcile::VmReconciler;
@@ -16,13 +17,17 @@ use crate::api::{OwnedVm, Phase, PoolDefaults, Reason, VsphereAgent};
 use crate::control::error::ForgeError;
 use crate::control::region::Region;
 use crate::control::world::lock;
+use crate::identity::matches_uuid;
 use crate::outside::AgentView;
 use crate::plan::whole_seconds;
+use crate::planted::{self, Bug};
 use crate::vcenter::{MakeVm, Site};
 
 /// The first wait before a VM is made anew; it doubles.
 const BACKOFF: Duration = Duration::from_mins(1);
 const LONGEST: Duration = Duration::from_hours(1);
+/// An Agent that was bound or changed meanwhile is seen by then.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Reasons of which an event tells, beside the condition.
 const TOLD: [&str; 6] = [
@@ -148,6 +153,9 @@ impl VmReconciler {
                 next = Next::Now;
             }
             Step::Withdraw => return self.withdraw(&draft).await,
+            Step::Destroy(vm) if !self.withhold_agent(&vm, &draft, bench.as_ref()).await? => {
+                next = Next::After(SOON);
+            }
             Step::Destroy(vm) => {
                 next = self.destroy(
                     &vm,
@@ -182,6 +190,50 @@ impl VmReconciler {
                 Ok(Next::AwaitChange)
             }
             Err(error) => Err(ForgeError::kube("withdrawing a VsphereAgent")(error)),
+        }
+    }
+
+    /// Before its VM is destroyed, an Agent is made one that nobody can be given. `false` if it was given to somebody meanwhile, or cannot be changed yet.
+    async fn withhold_agent(
+        &self,
+        vm: &VmId,
+        draft: &Draft<VsphereAgent>,
+        bench: Option<&Bench>,
+    ) -> Result<bool, ForgeError> {
+        let is_forced = draft.is_forced()
+            || bench.is_some_and(|it| it.region.pool.is_forced())
+            || planted::is(Bug::DestroysBound);
+        let Some(mut record) = draft.recorded().cloned().filter(|_| !is_forced) else {
+            return Ok(true);
+        };
+        let row = bench.and_then(|bench| bench.site.fleet.mirror().vm(vm));
+        if let Some(uuid) = row.as_ref().and_then(|row| row.uuid.as_deref()) {
+            uuid.clone_into(&mut record.bios_uuid);
+        }
+        let world = &self.world;
+        let namespace = draft.namespace().unwrap_or_default();
+        let known = world.agents_in(&namespace);
+        let Some(known) = known.iter().find(|it| matches_uuid(&record, &it.identity)) else {
+            return Ok(true);
+        };
+        let name = &known.name;
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(world.client.clone(), &namespace, &world.agent_kind);
+        let failed = |what: &str| ForgeError::kube(format!("{what} Agent {namespace}/{name}"));
+        let Some(found) = api.get_opt(name).await.map_err(failed("reading"))? else {
+            return Ok(true);
+        };
+        let seen = AgentView::of(&found);
+        if seen.is_bound() || !seen.approved {
+            return Ok(!seen.is_bound());
+        }
+        // Whoever has bound it meanwhile has changed it.
+        let patch = json!({"metadata": {"resourceVersion": found.resource_version()}, "spec": {"approved": false}});
+        match api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(true),
+            Err(kube::Error::Api(status)) if status.is_conflict() => Ok(false),
+            Err(error) => Err(failed("withholding")(error)),
         }
     }
 

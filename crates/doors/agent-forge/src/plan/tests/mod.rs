@@ -84,7 +84,10 @@ fn bound_agent(name: &str, machine: &str) -> AgentView {
 
 fn identified(agent: AgentView, uuid: &str, macs: &[&str]) -> AgentView {
     let macs = macs.iter().map(|mac| identity::mac(mac)).collect();
-    AgentView { identity: Identity { uuid: identity::uuid(uuid), macs }, ..agent }
+    AgentView {
+        identity: Identity { uuid: identity::uuid(uuid), macs, is_settled: false },
+        ..agent
+    }
 }
 
 fn vm(name: &str, phase: Phase, reason: Reason) -> OwnedVm {

@@ -39,7 +39,7 @@ impl Seen {
             noted.extend(note.map(|note| (vm.clone(), note)));
         }
         self.hear_workers();
-        self.look_at_launches();
+        self.look_at_launches(&vms);
         self.look_at_jobs(&noted);
         self.look_at_addresses(&vms, &noted);
         self.look_at_limits(&noted);
@@ -62,7 +62,7 @@ impl Seen {
         }
     }
 
-    fn look_at_launches(&mut self) {
+    fn look_at_launches(&mut self, vms: &[VmGlance]) {
         let seen = self.launches;
         let (new, ended) = self.guests.with_launches(|launches| {
             let ended: Vec<String> = launches
@@ -81,6 +81,8 @@ impl Seen {
                 self.accuse(Invariant::OneLaunchPerVm, &launch.vm, words);
             }
         }
+        // Another VM may draw the name of one that is gone.
+        self.launched.retain(|name| vms.iter().any(|vm| *vm.name == **name));
     }
 
     /// A VM that is marked and off cannot serve its job any more; any other can.

@@ -81,6 +81,8 @@ fn controllers(devices: &[VirtualDevice]) -> Vec<ControllerStatus> {
             })
             .collect();
         all.sort_by_key(|device| device.unit_number);
+        // The API server takes one device per unit; a vCenter that shows two there is not a reason to show nothing.
+        all.dedup_by_key(|device| device.unit_number);
         all
     };
     let mut all: Vec<ControllerStatus> = devices
@@ -95,5 +97,6 @@ fn controllers(devices: &[VirtualDevice]) -> Vec<ControllerStatus> {
         })
         .collect();
     all.sort_by_key(|controller| (controller.type_, controller.bus_number));
+    all.dedup_by_key(|controller| (controller.type_, controller.bus_number));
     all
 }

@@ -4,6 +4,7 @@ use roost_vim_wire::types::ObjectUpdate;
 use roost_vim_wire::{MoRef, MoType};
 use tokio::time::Instant;
 
+use super::silence::BREAKS_BEFORE_READS;
 use super::{Done, Hub, Link, TasksRead, Up, counts};
 use crate::cleanup::SessionObject;
 use crate::session::Lease;
@@ -11,7 +12,7 @@ use crate::stream::build::Built;
 use crate::stream::list::ListChange;
 use crate::stream::page::Page;
 use crate::stream::tasks::List;
-use crate::stream::watch::Place;
+use crate::stream::watch::{Place, Watch};
 use crate::{CallError, Faulted};
 
 impl Hub {
@@ -36,6 +37,7 @@ impl Hub {
             Done::ListModified { add, result } => self.list_modified(&add, result),
             Done::TasksRead(result) => self.tasks_read(result),
             Done::Waited(result) => self.waited(result),
+            Done::ReadInstead(result) => self.read_instead(result),
             Done::WaitCancelled => {
                 if let Link::Up(up) = &mut self.link {
                     up.cancelling = false;
@@ -59,6 +61,7 @@ impl Hub {
                     resuming: false,
                     resting: false,
                     idle_since: None,
+                    silence: None,
                 }));
             }
             Err(error) => self.break_link(Some(&error)),
@@ -181,6 +184,10 @@ impl Hub {
         match result {
             Ok(page) => {
                 up.resuming = false;
+                if up.silence.take().is_some() {
+                    tracing::info!("the server can be waited on again");
+                    self.watches.values_mut().for_each(Watch::load_anew);
+                }
                 up.resting = waiting.is_long && page.updates.is_empty();
                 self.apply(page);
             }
@@ -194,6 +201,10 @@ impl Hub {
                 if can_resume {
                     tracing::warn!("the stream lost an answer and asks again: {error}");
                     up.resuming = true;
+                } else if self.failures >= BREAKS_BEFORE_READS
+                    && self.core.settings.stream.read_instead.is_some()
+                {
+                    self.fall_silent(error);
                 } else {
                     self.break_link(Some(&error));
                 }
@@ -260,7 +271,7 @@ impl Hub {
     }
 
     /// Whether an error means that the collector or its session is gone.
-    fn is_link_lost(error: &CallError) -> bool {
+    pub(super) fn is_link_lost(error: &CallError) -> bool {
         error.is_session_lost()
             || error.is_fault("InvalidCollectorVersion")
             || error.missing_object().is_some_and(|missing| is_of_stream(&missing))

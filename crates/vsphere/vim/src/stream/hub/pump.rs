@@ -41,8 +41,12 @@ impl Hub {
                     watch.list.as_ref().filter(|list| !list.is_due(Instant::now()))?.paused_until
                 });
                 let idle = up.idle_since.map(|since| since + self.core.settings.stream.max_wait);
-                let read = self.tasks.next_read().filter(|_| !self.tasks.reading);
-                unbuilt.chain(paused).chain(idle).chain(read).chain(self.tasks.paused_until).min()
+                let reads = !self.tasks.reading && up.silence.is_none();
+                let read = self.tasks.next_read().filter(|_| reads);
+                let silent = up.silence.as_ref().filter(|_| up.waiting.is_none());
+                let silent = silent.map(|silence| silence.read_at);
+                let rest = silent.into_iter().chain(self.tasks.paused_until);
+                unbuilt.chain(paused).chain(idle).chain(read).chain(rest).min()
             }
         }
     }
@@ -172,6 +176,10 @@ impl Hub {
     /// Only for servers that do not announce what enters a list view.
     fn read_tasks(&mut self) {
         let (Link::Up(up), List::Ready(list)) = (&self.link, &self.tasks.list) else { return };
+        // In silence they are read with everything else.
+        if up.silence.is_some() {
+            return;
+        }
         if self.tasks.reading || self.tasks.next_read().is_none_or(|time| time > Instant::now()) {
             return;
         }
@@ -216,6 +224,12 @@ impl Hub {
             || matches!(self.tasks.list, List::Ready(_));
         // The first page is worth waiting for all filters: it loads them together.
         if !has_filter || up.version.is_none() && is_building {
+            return;
+        }
+        if let Some(silence) = &up.silence {
+            if is_loading || silence.read_at <= Instant::now() {
+                self.begin_reads();
+            }
             return;
         }
         if !up.truncated {

@@ -1,9 +1,6 @@
 //! `roost demo agent-forge` as a newcomer meets it, and what the commands say of it meanwhile.
-#![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
-mod wire;
-
-use wire::{Process, Site, roost};
+use crate::wire::{Process, Site, roost};
 
 fn asked(url: &str, args: &[&str]) -> (bool, String) {
     let output = roost(args).args(["--url", url]).output().unwrap();
