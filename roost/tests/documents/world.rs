@@ -94,7 +94,7 @@ impl World {
         for (from, to) in [
             // So that an answer other than 200 is seen.
             ("curl -s", "curl --fail -s".to_owned()),
-            ("cargo run --release --locked -- ", "roost ".to_owned()),
+            ("cargo run --locked -- ", "roost ".to_owned()),
             (
                 "http://user:pass@127.0.0.1:8989/sdk",
                 format!("https://user:pass@{}/sdk", self.vcenter.endpoint()),

@@ -36,7 +36,8 @@ fn programs() -> Option<Programs> {
         }
         let folder = debian::unpacked_with_needs(
             "chromium",
-            &["chromium", "chromium-driver"],
+            // The common files by name: without them beside it the browser does not start, and a machine that has them elsewhere does not lack them.
+            &["chromium", "chromium-common", "chromium-driver"],
             "usr/bin/chromedriver",
         )?;
         let fetched = Programs {
