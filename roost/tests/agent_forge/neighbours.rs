@@ -1,71 +1,74 @@
 //! The neighbours of HyperShift: on the API server as anybody else, and with hosts that a vCenter in another process boots.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use roost_hypershift_sim::{Boot, Guests};
-use roost_vim::UuidKind;
+use roost_hypershift_sim::{Boot, Guests, Looking};
+use roost_vim::Client;
 use serde_json::Value;
-use tokio::task::JoinHandle;
 
-use crate::wire::{Control, VcenterSim};
+use crate::wire::{Control, VcenterSim, Vm};
 
-const LOOK: Duration = Duration::from_millis(500);
-
-/// What the vCenter says over the wire of what it booted, looked at again and again.
-#[derive(Debug, Default)]
+/// What the vCenter says over the wire of what it booted and of what runs, as of the last look.
+#[derive(Debug)]
 pub(crate) struct WireGuests {
+    client: Client,
+    control: Control,
     seen: Mutex<Seen>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
     boots: Vec<Boot>,
-    /// By uuid: whether its VM is still there.
+    /// Uuids of the VMs that are powered on.
     running: Vec<String>,
 }
 
 impl Guests for WireGuests {
+    fn look(&self) -> Looking<'_> {
+        Box::pin(async move {
+            let seen = self.read().await;
+            let answered = seen.is_some();
+            if let Some(seen) = seen {
+                *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+            }
+            answered
+        })
+    }
+
     fn boots(&self) -> Vec<Boot> {
-        self.seen.lock().unwrap().boots.clone()
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).boots.clone()
     }
 
     fn is_running(&self, uuid: &str) -> bool {
-        self.seen.lock().unwrap().running.iter().any(|known| known == uuid)
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.running.iter().any(|known| known == uuid)
     }
 }
 
-fn boot(said: &Value) -> Boot {
+fn boot(said: &Value) -> Option<Boot> {
     let text = |key: &str| said[key].as_str().map(str::to_owned);
     let macs = said["macs"].as_array().into_iter().flatten();
-    Boot {
-        vm: text("vm").unwrap(),
-        uuid: text("uuid").unwrap(),
-        macs: macs.map(|mac| mac.as_str().unwrap().to_owned()).collect(),
+    Some(Boot {
+        vm: text("vm")?,
+        uuid: text("uuid")?,
+        macs: macs.filter_map(|mac| mac.as_str().map(str::to_owned)).collect(),
         iso: text("iso"),
-    }
+    })
 }
 
 impl WireGuests {
-    /// Looks until the handle is aborted.
-    pub(crate) async fn follow(self: &Arc<Self>, vcenter: &VcenterSim) -> JoinHandle<()> {
-        let guests = Arc::clone(self);
+    pub(crate) async fn of(vcenter: &VcenterSim) -> Self {
         let client = vcenter.client().await;
         let control = Control::new(vcenter.process.line("Control endpoint: "));
-        tokio::spawn(async move {
-            loop {
-                let said = control.get("guests/boots").await;
-                let boots: Vec<Boot> = said.as_array().unwrap().iter().map(boot).collect();
-                let mut running = Vec::new();
-                for boot in &boots {
-                    let found = client.find_vm_by_uuid(&boot.uuid, UuidKind::Bios).await;
-                    if found.is_ok_and(|vm| vm.is_some()) {
-                        running.push(boot.uuid.clone());
-                    }
-                }
-                *guests.seen.lock().unwrap() = Seen { boots, running };
-                tokio::time::sleep(LOOK).await;
-            }
-        })
+        Self { client, control, seen: Mutex::default() }
+    }
+
+    /// `None` if one of the two does not answer.
+    async fn read(&self) -> Option<Seen> {
+        let said = self.control.try_get("guests/boots").await?;
+        let boots = said.as_array()?.iter().filter_map(boot).collect();
+        let vms = Vm::try_read_all(&self.client).await.ok()?;
+        let running = vms.into_iter().filter(|vm| vm.is_on).filter_map(|vm| vm.uuid).collect();
+        Some(Seen { boots, running })
     }
 }

@@ -5,8 +5,9 @@ use roost_vim::wire::MoRef;
 use roost_vim::wire::types::{ObjectSpec, PropertyFilterSpec, PropertySpec};
 use roost_vim::{Client, Kind, Properties};
 
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 10] = [
     "name",
+    "config.uuid",
     "config.annotation",
     "config.changeVersion",
     "config.template",
@@ -22,6 +23,8 @@ const PATHS: [&str; 9] = [
 pub(crate) struct Vm {
     pub(crate) moref: MoRef,
     pub(crate) name: String,
+    /// As its firmware shows it.
+    pub(crate) uuid: Option<String>,
     pub(crate) text: String,
     pub(crate) change_version: Option<String>,
     pub(crate) is_template: bool,
@@ -62,6 +65,7 @@ impl Vm {
         Self {
             moref,
             name: text("name").unwrap_or_default(),
+            uuid: text("config.uuid"),
             text: text("config.annotation").unwrap_or_default(),
             change_version: text("config.changeVersion"),
             is_template: read.bool("config.template").unwrap_or(false),

@@ -1,6 +1,7 @@
 //! The assisted service: a host that booted a discovery ISO becomes an Agent.
 
 use std::fmt::Debug;
+use std::pin::Pin;
 
 use kube::ResourceExt;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
@@ -21,11 +22,21 @@ pub struct Boot {
     pub iso: Option<String>,
 }
 
+/// A look at what runs; `false` if nobody answered.
+pub type Looking<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
 /// Who knows what runs.
 pub trait Guests: Debug + Send + Sync + 'static {
+    /// Brings the other answers up to date. It is awaited after the Agents were listed: a host that went before its Agent did is then known to be
+    /// gone, and does not register again.
+    fn look(&self) -> Looking<'_> {
+        Box::pin(std::future::ready(true))
+    }
+
     /// All boots so far, oldest first.
     fn boots(&self) -> Vec<Boot>;
 
+    /// A host that is powered off or gone does not run.
     fn is_running(&self, uuid: &str) -> bool;
 }
 
@@ -61,6 +72,10 @@ fn serial(uuid: &str) -> String {
 
 impl Hypershift {
     pub(crate) async fn register_agents(&self) -> Result<(), kube::Error> {
+        let known = self.agents().await?;
+        if !self.guests.look().await {
+            return Ok(());
+        }
         let boots = self.guests.boots();
         let read = {
             let mut memory = self.memory();
@@ -74,7 +89,6 @@ impl Hypershift {
             memory.boots_read = boots.len();
             memory.booted.clone()
         };
-        let known = self.agents().await?;
         self.notice_disconnected(&known, &boots).await?;
         for (uuid, since) in read {
             let Some(boot) = boots.iter().rev().find(|boot| boot.uuid == uuid) else { continue };

@@ -7,7 +7,7 @@ mod kinds;
 mod provider;
 mod sim;
 
-pub use assisted::{Boot, Guests};
+pub use assisted::{Boot, Guests, Looking};
 pub use isos::Isos;
 pub use kinds::neighbour_crds;
 pub use sim::{Hypershift, RefBy, SimSettings, Summary};

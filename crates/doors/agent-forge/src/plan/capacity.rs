@@ -203,6 +203,15 @@ fn is_absent(record: &Record, input: &PlanInput<'_>) -> bool {
         && is_older(vm, input.pool.absent_grace().max(Duration::from_secs(1)), input.now)
 }
 
+/// How long until the first of the Agents that were given back has been free for the grace.
+pub fn grace_left(pool: &VsphereAgentPool, owned: &[Record], now: Timestamp) -> Option<Duration> {
+    let grace = pool.absent_grace().max(Duration::from_secs(1));
+    let released = owned.iter().filter(|it| it.vm.is(Phase::Released, Reason::AgentReleased));
+    let since = released.filter_map(|it| it.vm.last_transition_time.as_ref());
+    let left = since.map(|time| grace.saturating_sub(since_then(time.0, now)));
+    left.filter(|left| !left.is_zero()).min()
+}
+
 /// Whether the Agent is this very VM, so that it may go with it.
 fn backs(vm: &OwnedVm, agent: &AgentView) -> bool {
     matches_uuid(vm, &agent.identity)

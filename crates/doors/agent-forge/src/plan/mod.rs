@@ -25,7 +25,7 @@ mod taker;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::{CapacityPlan, DeleteWhy, Deletion, PlanInput, build_plan};
+pub use capacity::{CapacityPlan, DeleteWhy, Deletion, PlanInput, build_plan, grace_left};
 pub use demand::{Demand, count_demand, pools_of};
 pub use hostnames::{assign_hostnames, hostname_of};
 pub use matching::{Claims, matching_agents, settle_identities};

@@ -16,7 +16,7 @@ use crate::identity::matches_uuid;
 use crate::outside::{AgentMachineView, AgentView, MachineView};
 use crate::plan::{
     CapacityPlan, Claims, Demand, PhaseInput, PlanInput, Record, build_plan, count_demand,
-    matching_agents, merge, refresh, settle_identities, since_then,
+    grace_left, matching_agents, merge, refresh, settle_identities, since_then,
 };
 use crate::vcenter::{FORGE, Site, SiteState};
 
@@ -99,15 +99,17 @@ impl Reconciler for PoolReconciler {
         self.show(&mut draft, &round, &url, &failures);
         world.writer.save_status(&mut draft).await?;
         self.measure(&round);
-        Ok(Next::After(if failures.is_empty() { Self::wait(&round) } else { ISO_AGAIN }))
+        Ok(Next::After(if failures.is_empty() { self.wait(&round) } else { ISO_AGAIN }))
     }
 }
 
 impl PoolReconciler {
-    /// At rest a minute; sooner while something waits for its second look.
-    fn wait(round: &Round) -> Duration {
+    /// At rest a minute; sooner while something waits for its second look, or for the end of its grace.
+    fn wait(&self, round: &Round) -> Duration {
         let is_busy = !round.plan.deletions.is_empty() || !round.demand.waiting.is_empty();
-        if is_busy { Duration::from_secs(20) } else { RESYNC }
+        let wait = if is_busy { Duration::from_secs(20) } else { RESYNC };
+        let grace = grace_left(&round.pool, &round.records, self.world.now());
+        grace.map_or(wait, |grace| wait.min(grace))
     }
 
     pub(super) async fn places(&self, pool: &Arc<VsphereAgentPool>) -> Vec<PlaceView> {

@@ -224,6 +224,25 @@ fn what_is_not_needed_stays_for_its_grace_period() {
 }
 
 #[test]
+fn the_next_look_is_when_the_grace_of_an_agent_given_back_ends() {
+    let mut case = Case::new(
+        Demand::default(),
+        vec![],
+        vec![
+            vm("a", Phase::Released, Reason::AgentReleased),
+            vm("b", Phase::Bound, Reason::AgentBound),
+        ],
+    );
+    for (grace, left) in [("1h", Some(59 * 60)), ("90s", Some(30)), ("1m", None), ("0s", None)] {
+        let absent_grace_period = Some(grace.into());
+        case.pool.spec.cleanup =
+            Some(CleanupSpec { absent_grace_period, ..CleanupSpec::default() });
+        let told = grace_left(&case.pool, &case.owned, now());
+        assert_eq!(told.map(|left| left.as_secs()), left, "{grace}");
+    }
+}
+
+#[test]
 fn demand_is_counted_over_machines_that_stay() {
     let ready = AgentMachineView { is_ready: true, has_agent: true, ..agent_machine("a") };
     let installing = AgentMachineView { has_agent: true, ..agent_machine("b") };
