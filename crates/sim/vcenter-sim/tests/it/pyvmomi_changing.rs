@@ -190,6 +190,13 @@ fn ways_to_a_vm_and_to_its_disks() {
 basic 201 b'hello' 401
 nowhere 404
 nobody 401
+heard out /nfc/none/disk.vmdk 404
+heard out /nfc/none 404
+heard out /cls/data/none/disk.vmdk 404
+heard out /cls/data/none 404
+heard out /guestFile?id=1&token=none 401
+heard out /folder/no/folder/x.iso?dcPath=DC0&dsName=LocalDS_0 404
+heard out /folder/x.iso?dcPath=DC0&dsName=none 404
 capability True True
 layout ['DC0_H0_VM0.vmx'] ['DC0_H0_VM0.vmdk']
 layoutEx ['config', 'diskDescriptor', 'diskExtent']

@@ -33,6 +33,16 @@ file = "/folder/note.txt?dcPath=DC0&dsName=LocalDS_0"
 print("basic", ask("PUT", file, b"hello")[0], ask("GET", file)[1], ask("GET", file, login=False)[0])
 print("nowhere", ask("POST", "/no/such/place", b"x" * (8 << 20))[0])
 print("nobody", ask("PUT", file, b"x" * (8 << 20), login=False)[0])
+for place in (
+    "/nfc/none/disk.vmdk",
+    "/nfc/none",
+    "/cls/data/none/disk.vmdk",
+    "/cls/data/none",
+    "/guestFile?id=1&token=none",
+    "/folder/no/folder/x.iso?dcPath=DC0&dsName=LocalDS_0",
+    "/folder/x.iso?dcPath=DC0&dsName=none",
+):
+    print("heard out", place, ask("PUT", place, b"x" * (8 << 20))[0])
 
 # What a VM is: all filled in, and what nobody has modelled is unset.
 machine = vm("DC0_H0_VM0")
