@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 const MOST_JOBS: usize = 10_000;
 
 /// Counts real attempts: those for which everything was reserved and the job was to be taken. With the usual limit of 5 a job gets five of
-/// them, and at its sixth sight it has had enough (2.6).
+/// them, and at its sixth sight it has had enough.
 #[derive(Debug, Clone)]
 pub struct Attempts {
     limit: Option<u32>,

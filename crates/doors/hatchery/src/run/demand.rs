@@ -446,7 +446,7 @@ fn note(cx: &Context, id: &JobId, draft: Draft, label: &'static str) -> bool {
     decision.times == 1
 }
 
-/// A V1 job that had all of its attempts is failed, so that somebody looks at it (2.6).
+/// A V1 job that had all of its attempts is failed, so that somebody looks at it.
 async fn fail(cx: &Context, number: i64, exhausted: Exhausted) {
     let Some(client) = cx.cds.v1() else { return };
     let reason = failure_message(cx.hatchery(), exhausted.made);
