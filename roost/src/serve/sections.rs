@@ -165,9 +165,9 @@ pub(crate) fn console(
     let reader = CONSOLE.reader(&table, problems);
     let port = reader.amount(&PORT, u16::MAX.into()).and_then(|port| u16::try_from(port).ok());
     ConsoleSection {
-        addr: reader.filled(&ADDR),
+        addr: reader.host(&ADDR),
         port: port.unwrap_or_default(),
-        token: reader.secret(&TOKEN, around).map(|(_, token)| token),
+        token: reader.header_secret(&TOKEN, around).map(|(_, token)| token),
     }
 }
 
@@ -363,9 +363,11 @@ mod tests {
             "[vm-operator]\nnamespaze = 'x'\nkubeconfig = '/root/nowhere/kubeconfig'\n\
              [vm-operator.environment]\nMAX_CONCURRENT_RECONCILES = 'many'\nMAX_RECONCILES = 3\n\
              [kubelet.environment]\nVK_NODE_NAME = 'n'\nVK_RESERVE_PERCENT = 120\n\
-             [console]\nport = 'high'\n",
+             [console]\nport = 'high'\naddr = '999.1.1.1'\ntoken = \"a\\nb\"\n",
         );
         for (part, line) in [
+            ("console.addr: must be an address or a name of this machine, is \"999.1.1.1\"", 11),
+            ("console.token: holds characters that no HTTP header can carry", 12),
             ("vm-operator.namespaze: is not a known key", 2),
             ("vm-operator.kubeconfig: /root/nowhere/kubeconfig is not there", 3),
             ("vm-operator.environment.MAX_CONCURRENT_RECONCILES: ", 5),
