@@ -13,6 +13,7 @@ pub mod plan;
 pub mod planted;
 pub mod vcenter;
 
+pub use control::may_use;
 pub use forge::{Forge, ForgeParts, machine_version};
 pub use front_door::{ForgeDoor, WORDS};
 pub use metrics::{Capacity, Metrics, Operation, Outcome};

@@ -114,6 +114,7 @@ pub struct Metrics {
     cpus: Family<PoolLabels, Gauge>,
     memory: Family<PoolLabels, Gauge>,
     disk: Family<PoolLabels, Gauge>,
+    frozen: Family<PoolLabels, Gauge>,
 }
 
 impl Metrics {
@@ -125,6 +126,7 @@ impl Metrics {
             cpus: Family::default(),
             memory: Family::default(),
             disk: Family::default(),
+            frozen: Family::default(),
         };
         let all = registry.sub_registry_with_prefix("agent_forge");
         all.register(
@@ -141,6 +143,11 @@ impl Metrics {
         all.register("pool_vm_cpu_cores", "CPUs of each VM", metrics.cpus.clone());
         all.register("pool_vm_memory_bytes", "Memory of each VM", metrics.memory.clone());
         all.register("pool_vm_disk_bytes", "Disk of each VM", metrics.disk.clone());
+        all.register(
+            "pool_deletion_frozen",
+            "Whether a person must look before VMs of the pool are deleted",
+            metrics.frozen.clone(),
+        );
         metrics
     }
 
@@ -167,6 +174,11 @@ impl Metrics {
         self.disk.get_or_create(&labels).set(i64::from(disk) << 30);
     }
 
+    pub fn frozen(&self, namespace: &str, pool: &str, is_frozen: bool) {
+        let labels = PoolLabels { namespace: namespace.into(), pool: pool.into() };
+        self.frozen.get_or_create(&labels).set(is_frozen.into());
+    }
+
     /// The pool is gone.
     pub fn forget(&self, namespace: &str, pool: &str) {
         for (state, _) in Capacity::default().states() {
@@ -174,8 +186,8 @@ impl Metrics {
             self.capacity.remove(&labels);
         }
         let labels = PoolLabels { namespace: namespace.into(), pool: pool.into() };
-        for shape in [&self.cpus, &self.memory, &self.disk] {
-            shape.remove(&labels);
+        for gauge in [&self.cpus, &self.memory, &self.disk, &self.frozen] {
+            gauge.remove(&labels);
         }
     }
 }
@@ -194,6 +206,7 @@ mod tests {
         metrics.iso(Operation::Ensure, Outcome::Error);
         metrics.pool("blue", "gp", Capacity { demand_deficit: 3, ..Capacity::default() });
         metrics.shape("blue", "gp", (4, 16384, 100));
+        metrics.frozen("blue", "gp", true);
         let text = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();
@@ -206,6 +219,7 @@ mod tests {
             r#"agent_forge_pool_vm_cpu_cores{namespace="blue",pool="gp"} 4"#,
             r#"agent_forge_pool_vm_memory_bytes{namespace="blue",pool="gp"} 17179869184"#,
             r#"agent_forge_pool_vm_disk_bytes{namespace="blue",pool="gp"} 107374182400"#,
+            r#"agent_forge_pool_deletion_frozen{namespace="blue",pool="gp"} 1"#,
         ] {
             assert!(text().contains(line), "{line} in\n{}", text());
         }

@@ -30,6 +30,8 @@ pub const DELETE_AGENT: &str = "agent-forge.containeroo.ch/delete-agent";
 pub const FORCE_DELETE: &str = "agent-forge.containeroo.ch/force-delete";
 /// On a pool: no VM is made, changed or deleted.
 pub const PAUSED: &str = "agent-forge.containeroo.ch/paused";
+/// On a pool whose deletions are frozen: `approve` lets the VMs go that the freeze names, anything else has everything looked at anew.
+pub const RESUME_DELETIONS: &str = "agent-forge.containeroo.ch/resume-deletions";
 /// On a VsphereAgent: it is never deleted by its pool.
 pub const PROTECT: &str = "agent-forge.containeroo.ch/protect";
 

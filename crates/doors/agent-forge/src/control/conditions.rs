@@ -46,7 +46,8 @@ pub(crate) const VSPHERE: &str = "VsphereReady";
 pub(crate) const ISO: &str = "ISOReady";
 pub(crate) const LIMITED: &str = "CapacityLimited";
 pub(crate) const BLOCKED: &str = "DeletionBlocked";
+pub(crate) const FROZEN: &str = "DeletionFrozen";
 
 /// Those of a pool that nobody else writes.
-pub(crate) const OF_POOL: [&str; 8] =
-    [READY, DEMAND_FOUND, INFRA_ENV, CAPACITY, VSPHERE, ISO, LIMITED, BLOCKED];
+pub(crate) const OF_POOL: [&str; 9] =
+    [READY, DEMAND_FOUND, INFRA_ENV, CAPACITY, VSPHERE, ISO, LIMITED, BLOCKED, FROZEN];

@@ -3,6 +3,7 @@
 mod conditions;
 mod demand;
 mod error;
+mod freeze;
 mod hold;
 mod jobs;
 mod pool;
@@ -14,6 +15,7 @@ pub(crate) use conditions::{INFRA_ENV, ISO, READY, VSPHERE};
 pub(crate) use demand::{DemandReconciler, Room, room};
 pub(crate) use pool::PoolReconciler;
 pub(crate) use vm::VmReconciler;
+pub use world::may_use;
 pub(crate) use world::{World, lock};
 
 use roost_controller::Key;

@@ -79,7 +79,7 @@ pub(crate) struct World {
 type ReadLogin = (Result<Login, String>, Instant);
 
 /// Whether pools of a namespace may log in with a Secret of another. Where it says nothing they may, as upstream, unless consent is needed.
-fn may_use(secret: &Secret, namespace: &str, needs_consent: bool) -> bool {
+pub fn may_use(secret: &Secret, namespace: &str, needs_consent: bool) -> bool {
     match secret.annotations().get(ALLOWED_NAMESPACES) {
         Some(allowed) => allowed.split(',').map(str::trim).any(|it| it == "*" || it == namespace),
         None => !needs_consent,

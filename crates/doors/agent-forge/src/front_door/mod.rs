@@ -8,9 +8,10 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use roost_controller::{Key, Status};
-use roost_door::{Acting, Action, DoorWords, FrontDoor, Order, Refused, Steer, Summary};
-use roost_fleet::{Snapshot, Vm};
-use roost_views::{CheckView, PoolView, RequestDetail, RequestView, VmDetail, VmView};
+use roost_door::{Acting, Action, DoorWords, Found, FrontDoor, Order, Refused, Steer, Summary};
+use roost_fleet::{Resume, Snapshot, Vm};
+use roost_views::words::count;
+use roost_views::{CheckView, NeedView, PoolView, RequestDetail, RequestView, VmDetail, VmView};
 
 use self::way::Seen;
 use crate::api::{OwnedVm, VsphereAgent, VsphereAgentPool};
@@ -198,6 +199,19 @@ impl FrontDoor for ForgeDoor {
         all.iter().map(|pool| shown::pool(pool, held(pool), arriving(pool))).collect()
     }
 
+    fn needs(&self) -> Vec<NeedView> {
+        let (pools, seen) = (self.world.pools.keys(), self.snapshots());
+        let frozen = pools.iter().flat_map(|pool| {
+            self.world
+                .freezes(pool)
+                .into_iter()
+                .map(|(_, freeze)| shown::frozen(pool, &freeze, &seen))
+        });
+        let mut needs: Vec<NeedView> = frozen.collect();
+        needs.sort_by(|one, other| one.words.cmp(&other.words));
+        needs
+    }
+
     fn steer(&self) -> Option<&dyn Steer> {
         self.can_act.then_some(self as &dyn Steer)
     }
@@ -214,6 +228,7 @@ impl Steer for ForgeDoor {
                 }
                 None => Err(Refused::Unknown { what: format!("pool {pool}") }),
             },
+            Action::ResumeDeletions { found } => self.resume_deletions(*found, &order.to_string()),
             _ => Err(Refused::NotNow {
                 why: "pause a pool by its annotation agent-forge.containeroo.ch/paused=true, and delete a VM by deleting its VsphereAgent".to_owned(),
             }),
@@ -223,6 +238,19 @@ impl Steer for ForgeDoor {
 }
 
 impl ForgeDoor {
+    fn resume_deletions(&self, found: Found, who: &str) -> Result<String, Refused> {
+        let (found, what) = match found {
+            Found::Approve => (Resume::Approve, "may go"),
+            Found::StartOver => (Resume::StartOver, "are looked at anew"),
+        };
+        match self.world.resume_deletions(None, found, who) {
+            0 => Err(Refused::NotNow {
+                why: "no deletion of a VsphereAgentPool is frozen".to_owned(),
+            }),
+            vms => Ok(format!("{} {what}", count(vms as u64, "VM", "VMs"))),
+        }
+    }
+
     fn recheck(&self, id: &str) -> Result<String, Refused> {
         let unknown = || Refused::Unknown { what: format!("AgentMachine {id}") };
         let (namespace, name) = id.split_once('/').ok_or_else(unknown)?;

@@ -4,13 +4,15 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use roost_controller::Key;
 use roost_door::Course;
-use roost_fleet::Vm;
+use roost_fleet::{Freeze, Snapshot, Vm, VmId};
 use roost_views::words::{Style, memory};
 use roost_views::{
-    Facts, Part, PoolView, Power, RequestState, RequestView, VmKind, VmPhase, VmView,
+    Facts, NeedKind, NeedView, Part, PoolView, Power, RequestState, RequestView, VmKind, VmPhase,
+    VmView,
 };
 
 use super::{Joined, WORDS};
+use crate::api::names::RESUME_DELETIONS;
 use crate::api::{Phase, PoolDefaults, VsphereAgent, VsphereAgentPool};
 
 pub(super) fn request(joined: &Joined, course: &Course, now: Timestamp) -> RequestView {
@@ -106,6 +108,27 @@ pub(super) fn vm(
             )
             .with("bios_uuid", "BIOS uuid", record.map(|record| record.bios_uuid.clone())),
         name,
+    }
+}
+
+/// What a person has to look at before VMs of a pool go.
+pub(super) fn frozen(pool: &Key, freeze: &Freeze, seen: &[Snapshot]) -> NeedView {
+    let name = |vm: &VmId| {
+        let row = seen.iter().find_map(|snapshot| snapshot.vm(vm));
+        row.map_or_else(|| vm.to_string(), |row| row.name.to_string())
+    };
+    NeedView {
+        kind: NeedKind::Frozen,
+        door: WORDS.name.to_owned(),
+        words: format!("Deletions of pool {pool} are frozen: {}", freeze.finding()),
+        advice: format!(
+            "See whether the Machines of these VMs are really gone. Then `roost thaw --approve`, or the annotation {RESUME_DELETIONS}=approve on the pool, lets the VMs go; `roost thaw` has everything looked at anew."
+        ),
+        since: Some(freeze.since),
+        count: freeze.vms.len() as u64,
+        names: freeze.vms.iter().take(NeedView::NAMES).map(name).collect(),
+        href: "/deletions".to_owned(),
+        runbook: Some("deletions-frozen".to_owned()),
     }
 }
 

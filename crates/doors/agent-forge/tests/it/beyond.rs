@@ -4,7 +4,9 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use roost_agent_forge::api::Phase;
 use roost_agent_forge::outside;
+use roost_door::{Action as OfPerson, Found, FrontDoor, Order, Person, Shown};
 use roost_kube_sim::{Action, Rule};
+use roost_views::NeedKind;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -461,4 +463,87 @@ async fn isos_stay_while_a_vm_has_them_and_go_with_the_pool() {
     .await;
     assert!(lab.iso_files(&lab.vcenter).await.is_empty());
     forge.stop().await;
+}
+
+/// What rests on what is not there freezes early: when a list lacks half of the Machines, it lacks them for all VMs at once.
+#[tokio::test(start_paused = true)]
+async fn many_nodes_whose_machines_went_unseen_go_when_a_person_has_looked() {
+    for by_annotation in [false, true] {
+        let lab = Lab::new().await;
+        lab.apply_pool(json!({"spec": {"cleanup": {"absentGracePeriod": "3m"}}})).await;
+        let forge = lab.forge();
+        lab.neighbours.scale(5);
+        lab.until("five nodes", mins(60), async |lab| lab.ready_nodes().await == 5).await;
+        lab.until("they are known as bound", mins(5), async |lab| {
+            lab.phases().await.iter().filter(|(_, phase)| *phase == Phase::Bound).count() == 5
+        })
+        .await;
+        assert!(
+            forge.metrics().contains(
+                "agent_forge_pool_deletion_frozen{namespace=\"blue\",pool=\"blue-gp\"} 0"
+            )
+        );
+        let kinds = async |lab: &Lab| lab.pool().await.status.conditions.len();
+        let before = kinds(&lab).await;
+        forge.crash().await;
+        lab.neighbours.scale(0);
+        lab.until("no Machine", mins(30), async |lab| {
+            lab.neighbours.machines().await.unwrap().is_empty()
+        })
+        .await;
+
+        let forge = lab.forge();
+        lab.until("it is frozen and told", mins(30), async |lab| {
+            condition(&lab.pool().await, "DeletionFrozen").0 == "True"
+        })
+        .await;
+        let (_, why) = condition(&lab.pool().await, "DeletionFrozen");
+        assert!(why.contains("5 of 5 VMs would go as absent"), "{why}");
+        assert_eq!(kinds(&lab).await, before + 1);
+        sleep(mins(30)).await;
+        assert_eq!(lab.node_vms().len(), 5, "nothing goes by itself");
+        let told = lab.event_reasons().await;
+        assert_eq!(told.iter().filter(|reason| *reason == "DeletionFrozen").count(), 1, "{told:?}");
+        assert!(
+            forge.metrics().contains(
+                "agent_forge_pool_deletion_frozen{namespace=\"blue\",pool=\"blue-gp\"} 1"
+            )
+        );
+        let need = forge.door.needs().remove(0);
+        assert_eq!((need.kind, need.count), (NeedKind::Frozen, 5));
+        assert_eq!(need.runbook.as_deref(), Some("deletions-frozen"));
+        assert!(need.names.contains(&"blue-gp-0001".to_owned()), "{need:?}");
+
+        if by_annotation {
+            let key = "agent-forge.containeroo.ch/resume-deletions";
+            lab.patch_pool(json!({"metadata": {"annotations": {key: "approve"}}})).await;
+            lab.until("the annotation counts once", mins(2), async |lab| {
+                !lab.pool().await.annotations().contains_key(key)
+            })
+            .await;
+        } else {
+            let act = async |found| {
+                let by = Person { shown: Shown::Token, from: "127.0.0.1".parse().unwrap() };
+                let action = OfPerson::ResumeDeletions { found };
+                let order = Order { action, by, reason: None };
+                forge.door.steer().unwrap().act(order).await
+            };
+            assert_eq!(act(Found::StartOver).await.unwrap(), "5 VMs are looked at anew");
+            assert!(act(Found::Approve).await.is_err(), "nothing is frozen now");
+            lab.until("it is found again", mins(30), async |_| forge.door.needs().len() == 1).await;
+            assert_eq!(act(Found::Approve).await.unwrap(), "5 VMs may go");
+        }
+        lab.until("all is gone", mins(10), async |lab| {
+            lab.node_vms().is_empty()
+                && lab.agents().await.is_empty()
+                && lab.vsphere_agents().await.is_empty()
+        })
+        .await;
+        lab.until("that is told too", mins(5), async |lab| {
+            condition(&lab.pool().await, "DeletionFrozen").0 == "False"
+        })
+        .await;
+        assert!(forge.door.needs().is_empty());
+        forge.stop().await;
+    }
 }

@@ -76,6 +76,7 @@ impl Reconciler for PoolReconciler {
         if draft.add_finalizer(POOL_FINALIZER) {
             world.writer.save_main(&mut draft).await?;
         }
+        world.heed_annotation(&mut draft).await?;
         let pool = Arc::new(VsphereAgentPool::clone(&draft));
         let mut places = self.places(&pool).await;
         let url = world.iso_url(&pool);

@@ -9,7 +9,7 @@ use crate::api::{
     ActionKind, DomainStatus, IsoStatus, Phase, PlannedAction, PoolDefaults, VsphereAgentPool,
 };
 use crate::control::conditions::{
-    CAPACITY, DEMAND_FOUND, INFRA_ENV, ISO, LIMITED, READY, VSPHERE, Wanted,
+    CAPACITY, DEMAND_FOUND, FROZEN, INFRA_ENV, ISO, LIMITED, READY, VSPHERE, Wanted,
 };
 use crate::control::demand::{Room, room};
 use crate::control::region::Region;
@@ -216,6 +216,7 @@ impl PoolReconciler {
                 Wanted::no(READY, reason, failures.join("; "))
             }
         });
+        self.tell_freeze(draft);
         if let Err(why) = url {
             let object = VsphereAgentPool::clone(draft);
             world.events.warning(&object, "InfraEnvUnavailable", why);
@@ -223,6 +224,31 @@ impl PoolReconciler {
         if !failures.is_empty() {
             let object = VsphereAgentPool::clone(draft);
             world.events.warning(&object, "ApplyPlanFailed", &failures.join("; "));
+        }
+    }
+
+    /// Deletions that are frozen are told until a person has looked; a pool that never froze says nothing.
+    fn tell_freeze(&self, draft: &mut Draft<VsphereAgentPool>) {
+        let (world, key) = (&self.world, draft.key());
+        let freezes = world.freezes(&key);
+        world.metrics.frozen(key.namespace().unwrap_or_default(), key.name(), !freezes.is_empty());
+        let words = freezes.iter().map(|(domain, freeze)| match domain.as_str() {
+            "" => freeze.to_string(),
+            domain => format!("{domain}: {freeze}"),
+        });
+        let words: Vec<String> = words.collect();
+        let known = draft.status.conditions.iter().find(|it| it.type_ == FROZEN);
+        let was_frozen = known.is_some_and(|it| it.status == "True");
+        let wanted = match (words.as_slice(), known) {
+            ([], None) => return,
+            ([], Some(_)) => Wanted::no(FROZEN, "NotFrozen", "deletion goes on"),
+            (words, _) => Wanted::yes(FROZEN, "TooManyAtOnce", words.join("; ")),
+        };
+        let (now, generation) = (world.now(), draft.metadata.generation);
+        wanted.set(&mut draft.status.conditions, generation, now);
+        if wanted.truth && !was_frozen {
+            let object = VsphereAgentPool::clone(draft);
+            world.events.warning(&object, "DeletionFrozen", &wanted.message);
         }
     }
 
