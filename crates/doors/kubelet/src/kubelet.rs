@@ -130,6 +130,7 @@ impl Kubelet {
 
         let mut manager =
             Manager::new(client.clone(), "roost-kubelet", metrics).with_world(clock, random);
+        let client = manager.client().clone();
         let mine =
             watcher::Config::default().fields(&format!("spec.nodeName={}", settings.node_name));
         let pods = manager.watch_with(Api::<Pod>::all(client.clone()), (), mine);

@@ -19,6 +19,7 @@ mod pass;
 pub mod rbac;
 mod rebase;
 mod reconciler;
+mod requests;
 pub mod serve;
 mod store;
 mod verdict;

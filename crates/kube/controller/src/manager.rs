@@ -82,13 +82,15 @@ impl Status {
 impl Manager {
     /// `field_manager` is the name under which the API server books our writes and events.
     pub fn new(client: Client, field_manager: &str, registry: &mut Registry) -> Self {
+        let metrics = Metrics::register(registry);
+        let client = metrics.requests.count(client);
         let events = Events::new(client.clone(), field_manager);
         Self {
             client,
             writes_as: field_manager.to_owned(),
             clock: Arc::new(SystemClock),
             random: Random::from_system(),
-            metrics: Metrics::register(registry),
+            metrics,
             lease: None,
             drain: DRAIN,
             watches: Vec::new(),
@@ -120,6 +122,7 @@ impl Manager {
         self
     }
 
+    /// The client that it was given, with its requests counted.
     pub fn client(&self) -> &Client {
         &self.client
     }

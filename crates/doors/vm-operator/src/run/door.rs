@@ -111,6 +111,7 @@ impl VmOperator {
         };
         let mut manager = Manager::new(client.clone(), "vm-operator", registry)
             .with_world(Arc::clone(fleet.clock()), random.fork("manager"));
+        let client = &manager.client().clone();
         if let Some(lease) = lease {
             manager = manager.with_lease(lease);
         }
@@ -265,7 +266,9 @@ impl VmOperator {
     pub fn webhooks(&self) -> Webhooks {
         let (cx, clock) = (&self.cx, Arc::clone(self.fleet.clock()));
         let settings = AdmissionSettings::clone(&cx.admission);
-        webhooks(settings, Arc::new(cx.stores.clone()), clock, self.random.fork("identities"))
+        let random = self.random.fork("identities");
+        let hooks = webhooks(settings, Arc::new(cx.stores.clone()), clock, random);
+        hooks.measured(self.manager.metrics())
     }
 
     /// The kinds around VMs.
