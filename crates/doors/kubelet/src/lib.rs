@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod access;
 mod api;
 #[cfg(test)]
 mod behaviours;

@@ -22,7 +22,7 @@ const RENEW: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;
 /// A status write for every so many lease renewals.
 const STATUS_EVERY: u32 = 6;
-const NAMESPACE: &str = "kube-node-lease";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
@@ -169,7 +169,7 @@ impl NodeKeeper {
     async fn renew(&self) -> Result<(), NodeError> {
         let name = &self.settings.node_name;
         let failed = |source| NodeError::Lease { node: name.clone(), source };
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), LEASE_NAMESPACE);
         let now = self.clock.now();
         match leases.get_opt(name).await.map_err(failed)? {
             Some(_) => {
@@ -200,7 +200,7 @@ impl NodeKeeper {
         let lease = Lease {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
-                namespace: Some(NAMESPACE.to_owned()),
+                namespace: Some(LEASE_NAMESPACE.to_owned()),
                 owner_references: Some(vec![owner]),
                 ..ObjectMeta::default()
             },

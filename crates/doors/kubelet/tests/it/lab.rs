@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use prometheus_client::registry::Registry as MetricRegistry;
 use roost_clock::{Random, SimClock};
 use roost_cocoon_sim::{EpochRegistry, SimRuntime, Timings};
@@ -91,6 +91,13 @@ impl Lab {
         &self,
         variables: &[(&str, &str)],
     ) -> Result<Running, StartError> {
+        let parts = self.parts(self.sim.client(), variables);
+        let kubelet = Kubelet::start(parts, &mut MetricRegistry::default()).await?;
+        Ok(Running::of(kubelet))
+    }
+
+    /// What a kubelet is made of that asks the API server by this client.
+    pub(crate) fn parts(&self, client: Client, variables: &[(&str, &str)]) -> KubeletParts {
         let leases = self.leases.0.to_string_lossy().into_owned();
         let all =
             [("VK_NODE_NAME", "node-1"), ("COCOON_ROOT_DIR", "/"), ("VK_LEASES_PATH", &leases)];
@@ -98,23 +105,16 @@ impl Lab {
             let mut pairs = variables.iter().chain(&all);
             pairs.find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
-        let parts = KubeletParts {
+        KubeletParts {
             settings: Settings::read(&get).unwrap(),
-            client: self.sim.client(),
+            client,
             runtime: Arc::new(self.host.clone()),
             registry: self.registry.clone(),
             pinger: Arc::new(NoPinger),
             pings_are_faked: true,
             clock: self.clock.clone(),
             random: Random::from_seed(1),
-        };
-        let kubelet = Kubelet::start(parts, &mut MetricRegistry::default()).await?;
-        let (door, core) = (kubelet.door(), kubelet.core());
-        let (shutdown, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(kubelet.run(async {
-            let _ = ended.await;
-        }));
-        Ok(Running { door, core, shutdown: Some(shutdown), task })
+        }
     }
 
     pub(crate) fn now(&self) -> jiff::Timestamp {
@@ -235,6 +235,15 @@ impl Drop for Leases {
 }
 
 impl Running {
+    pub(crate) fn of(kubelet: Kubelet) -> Self {
+        let (door, core) = (kubelet.door(), kubelet.core());
+        let (shutdown, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(kubelet.run(async {
+            let _ = ended.await;
+        }));
+        Self { door, core, shutdown: Some(shutdown), task }
+    }
+
     /// Dies where it is: nothing is drained.
     pub(crate) async fn kill(mut self) {
         self.task.abort();
