@@ -254,3 +254,14 @@ fn the_program_in_python_that_the_page_shows_works() {
     let path = format!("import os\nos.environ['PATH'] = {:?}\n", path());
     assert_eq!(python.stdout(&(path + documented("python")), &[]), "VirtualCenter\n");
 }
+
+/// A release build takes 45 MB (`docs/performance.md`); a debug build holds the same objects, and more of its own code.
+#[test]
+fn ten_thousand_vms_take_a_few_kilobytes_each() {
+    let few = start("vcenter-few", &["--vms", "10"]).resident_mb();
+    let process = start("vcenter-many", &["--vms", "10000"]);
+    let all = process.resident_mb();
+    let each = (all - few) / 9_990.0 * 1e3;
+    assert!(each < 5.0, "{each:.1} kB for each VM: {all:.0} MB for all, {few:.0} MB for ten");
+    assert!(each > 0.1, "they are there: {each:.3} kB");
+}

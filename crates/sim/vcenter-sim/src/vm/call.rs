@@ -1,13 +1,13 @@
 use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
-use crate::disk_object;
 use crate::model::calls;
 use crate::vm::{
     check, clone, console, customize, destroy, instant_clone, power, promote, reconfigure,
     relocate, rename, snapshot_ops, template, upgrade,
 };
 use crate::world::World;
+use crate::{disk_object, nfc};
 
 /// The methods of VMs and their snapshots, and those that all entities have.
 pub(crate) fn call(
@@ -52,6 +52,6 @@ pub(crate) fn call(
         RemoveAllSnapshotsTask => |_| Ok(snapshot_ops::remove_all(world, cx, this)),
         RenameTask => |call| Ok(rename::rename(world, cx, this, call.new_name)),
         DestroyTask => |_| Ok(destroy::destroy(world, cx, this)),
+        ExportVm => |_| nfc::export(world, cx, this),
     }
-    .or_else(|| crate::nfc::call(request, this, world, cx))
 }

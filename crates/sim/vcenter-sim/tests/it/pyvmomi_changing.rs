@@ -8,6 +8,7 @@ use crate::wire_door::{WireDoor, instant, quick};
 #[test]
 fn a_loop_of_updates_follows_the_life_of_a_vm() {
     let door = WireDoor::open(quick());
+    door.vcenter.put_file("[LocalDS_0] boot.iso", "image").unwrap();
     let Some(seen) = run(&door, "watch", &[]) else { return };
     let want = "\
 first sync 5 {'enter'}
@@ -220,6 +221,16 @@ managers True True
 an alarm NotSupported
 a view of no entity InvalidArgument
 connected [('VirtualSerialPort', True), ('VirtualCdrom', True)]
+added
+  Floppy drive 1: Remote
+  NVME controller 0: NVME controller 0
+  Parallel port 1: File [LocalDS_0] empty/lpt.log
+  Serial port 1: Remote telnet://:9001
+  Serial port 2: File [LocalDS_0] empty/com2.log
+  Sound card: Auto detect
+  USB xHCI controller: USB xHCI controller
+  Virtual TPM: Trusted Platform Module
+numbered ['Serial port 1', 'Serial port 2']
 empty toolsNotInstalled None unknown
 newest hardware AlreadyUpgraded
 registered empty
