@@ -16,6 +16,7 @@ use roost_agent_forge::iso::{Fetch, Fetched, IsoSource, SourceError};
 use roost_agent_forge::vcenter::{Connect, Connecting, ForgeVms, Login};
 use roost_agent_forge::{Forge, ForgeDoor, ForgeParts, outside};
 use roost_clock::{Clock, Random, SimClock};
+use roost_controller::LeaseSettings;
 use roost_controller::crd::install_crds;
 use roost_fleet::{Fleet, FleetRules, FleetSettings};
 use roost_hypershift_sim::{Boot, Guests, Hypershift, Isos, SimSettings, neighbour_crds};
@@ -404,9 +405,13 @@ impl Lab {
     }
 
     pub(crate) fn forge(&self) -> Replica {
-        let mut registry = Registry::default();
         // By a name of its own, so that faults hit it and not the neighbours.
         let client = self.kube.client_as(User::named(DOOR).in_group("system:masters"));
+        self.forge_as(client, None)
+    }
+
+    pub(crate) fn forge_as(&self, client: Client, lease: Option<LeaseSettings>) -> Replica {
+        let mut registry = Registry::default();
         self.wire.set(0);
         let parts = ForgeParts {
             client: self.wire.around(client),
@@ -419,7 +424,7 @@ impl Lab {
             isos: Arc::new(Shelf(self.isos.clone())),
             clock: self.clock.clone(),
             random: Random::from_seed(self.seed),
-            lease: None,
+            lease,
             machine_version: outside::V1BETA1.to_owned(),
         };
         let forge = Forge::new(parts, &mut registry);
