@@ -105,13 +105,16 @@ async fn run(host: &Arc<Host>, live: &Live, query: &CommandQuery, mut channels: 
         })
     };
     let help = channels.stdout.clone();
+    // A terminal has one screen. Where none can be had, the program still writes to it.
+    let screen = (query.tty && is_windows(live)).then(|| channels.stdout.clone()).flatten();
     let streams = ExecStreams {
         stdin,
         stdout: output(channels.stdout.take()),
-        stderr: output(channels.stderr.take()),
+        stderr: output(channels.stderr.take().or(screen)),
     };
     let program = async {
-        if query.tty {
+        // The terminal is made by programs of Linux; Windows gets the command as it is.
+        if query.tty && !is_windows(live) {
             in_terminal(host, live, query, channels.resize.take(), streams).await
         } else {
             let options = ExecOptions { argv: query.command.clone(), ..ExecOptions::default() };

@@ -44,7 +44,7 @@ impl KubeletDoor {
         let spec = VmSpec::of(pod);
         let held = self.work.steering.held();
         let seen = Seen { pod, spec: spec.as_ref(), tracked, held };
-        shown::request(&seen, self.work.host.clock.now())
+        shown::request(&seen, &self.work.host, self.work.host.clock.now())
     }
 
     fn detail(&self, key: &Key, tracked: &Tracked) -> Option<VmDetail> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use roost_controller::Key;
-use roost_microvm::VmState;
+use roost_microvm::{Reference, VmState};
 use roost_views::words::{Style, memory};
 use roost_views::{
     Ended, Facts, Part, Power, RequestState, RequestView, StepView, Verdict, VmKind, VmPhase,
@@ -13,10 +13,10 @@ use roost_views::{
 
 use super::WORDS;
 use super::way::{self, Seen};
-use crate::contract::VmSpec;
-use crate::pods::{Activity, Passed, Tracked, Waiting};
+use crate::contract::{Mode, VmSpec, fork_snapshot, import_snapshot};
+use crate::pods::{Activity, Host, Passed, Tracked, Waiting};
 
-pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
+pub(super) fn request(seen: &Seen<'_>, host: &Host, now: Timestamp) -> RequestView {
     let id = Key::of(seen.pod).to_string();
     let course = way::course(seen);
     let spec = seen.spec.ok();
@@ -50,10 +50,17 @@ pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
             .listed("phase", "Phase", phase_of(seen))
             .listed("transfer", "Transfer", transfer)
             .with("mode", "Made by", spec.map(made_by))
+            .with("base", "Cloned from", spec.and_then(|spec| base(spec, host)))
+            .with(
+                "saved",
+                "Saved as",
+                spec.filter(|_| seen.is_hibernated()).map(|it| saved(it, host)),
+            )
             .with("image", "Image", spec.map(|spec| spec.image.clone()))
             .with("vm_id", "VM id", seen.tracked.and_then(|pod| Some(pod.vm.as_ref()?.id.clone())))
             .with("probe", "Probe", seen.tracked.map(|pod| pod.probed.clone()))
-            .with("restarts", "Restarts", seen.tracked.map(|pod| pod.restarts.to_string())),
+            .with("restarts", "Restarts", seen.tracked.map(|pod| pod.restarts.to_string()))
+            .with("vnc_port", "VNC port", spec.and_then(|spec| Some(spec.vnc_port?.to_string()))),
         id: WORDS.request(id),
         vm,
     }
@@ -75,13 +82,38 @@ fn wants(spec: &VmSpec) -> String {
 }
 
 fn made_by(spec: &VmSpec) -> String {
-    use crate::contract::Mode;
     match (&spec.fork_from, &spec.clone_from_dir) {
         _ if !spec.managed => "somebody else".to_owned(),
         (Some(source), _) => format!("fork of {source}"),
         (None, Some(folder)) => format!("clone of {}", folder.display()),
         (None, None) if spec.mode == Mode::Run => "run".to_owned(),
         (None, None) => "clone".to_owned(),
+    }
+}
+
+/// The snapshot that its VM is made from, and what of it is on this host.
+fn base(spec: &VmSpec, host: &Host) -> Option<String> {
+    if let Some(source) = spec.fork_from.as_deref().filter(|_| spec.managed) {
+        return Some(format!("snapshot {} of this host", fork_snapshot(source)));
+    }
+    let is_clone = spec.managed && spec.mode == Mode::Clone && spec.clone_from_dir.is_none();
+    let name = is_clone.then(|| Reference::parse(&spec.image).local_name())?;
+    Some(match host.cache.kept(&name) {
+        None => format!("snapshot {name}, which is not kept on this host"),
+        Some((bytes, used)) => {
+            let size = memory(bytes.div_ceil(1 << 20), Style::Short);
+            let used = used.map(|at| format!(", last used {at:.0}")).unwrap_or_default();
+            format!("snapshot {name}, {size} on this host{used}")
+        }
+    })
+}
+
+/// Where a VM that sleeps is.
+fn saved(spec: &VmSpec, host: &Host) -> String {
+    if host.registry.is_some() {
+        format!("{}:hibernate in the registry", spec.name)
+    } else {
+        format!("snapshot {} of this host", import_snapshot(&spec.name))
     }
 }
 

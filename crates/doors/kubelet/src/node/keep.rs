@@ -128,10 +128,8 @@ impl NodeKeeper {
     }
 
     async fn look(&self, listed: impl Fn(&[VmRecord])) -> Result<Condition, NodeError> {
-        let resources = match self.settings.resources {
-            Some(given) => given,
-            None => Resources::detect(&self.settings.root_dir, self.settings.pods)?,
-        };
+        let detected = Resources::detect(&self.settings.root_dir, self.settings.pods)?;
+        let resources = self.settings.resources.over(detected);
         let vms = self.runtime.list().await;
         if let Ok(vms) = &vms {
             listed(vms);
@@ -143,8 +141,8 @@ impl NodeKeeper {
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let free = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
         let free = free.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        let memory_free = free.map_or(resources.memory, |kilobytes| kilobytes * 1024);
-        Ok(Condition { resources, memory_free, trouble })
+        let memory_free = free.map_or(detected.memory, |kilobytes| kilobytes * 1024);
+        Ok(Condition { resources, detected, memory_free, trouble })
     }
 
     async fn write_status(&self, condition: &Condition) -> Result<(), NodeError> {

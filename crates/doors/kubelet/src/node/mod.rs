@@ -5,4 +5,5 @@ mod object;
 mod resources;
 
 pub(crate) use self::keep::{LEASE_NAMESPACE, NodeError, NodeKeeper, Trouble};
-pub use self::resources::Resources;
+pub use self::resources::ResourceOverrides;
+pub(crate) use self::resources::Resources;

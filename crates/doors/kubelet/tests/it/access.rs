@@ -28,9 +28,10 @@ async fn start(lab: &Lab, audit: &Audit, folder: &str) -> (Running, KubeletApi) 
     let (certificate, key) = (file("c.pem"), file("k.pem"));
     let variables = [("VK_TLS_CSR", "true"), ("VK_TLS_CERT", &certificate), ("VK_TLS_KEY", &key)];
     let parts = lab.parts(audit.client(), &variables);
-    let kubelet = Kubelet::start(parts, &mut MetricRegistry::default()).await.unwrap();
+    let mut metrics = MetricRegistry::default();
+    let kubelet = Kubelet::start(parts, &mut metrics).await.unwrap();
     let api = kubelet.api(Arc::new(MetricRegistry::default()));
-    (Running::of(kubelet), api)
+    (Running::of(kubelet, metrics), api)
 }
 
 /// Somebody with a token asks for the pods. On real time from here on.

@@ -1,7 +1,7 @@
 //! What a person is shown of a pod, and what they can have done.
 
 use kube::ResourceExt;
-use roost_cocoon_sim::Fault;
+use roost_cocoon_sim::{EpochRegistry, Fault};
 use roost_door::{Action, Core, FrontDoor, Order, Person, Shown};
 use roost_kubelet::{KubeletDoor, key};
 use roost_views::{DecisionQuery, RequestState, Spawning, Verdict, VmKind, Waterfall};
@@ -156,4 +156,43 @@ async fn a_drain_puts_all_to_sleep_and_its_end_wakes_them() {
     assert_ne!(cordoned, Some(true));
     let steered = DecisionQuery { verdict: Some("steered".into()), ..DecisionQuery::default() };
     assert_eq!(node.core.decisions(&steered).len(), 1);
+}
+
+/// What lies on this host or in the registry is told at the pod that it is for, and so is what is on its way.
+#[tokio::test(start_paused = true)]
+async fn snapshots_and_transfers_are_shown_at_their_pods() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let node = lab.start().await.unwrap();
+    let fact = |id: &str, key: &str| {
+        let shown = node.door.request(id).unwrap().request;
+        shown.facts.get(key).map(str::to_owned).unwrap_or_default()
+    };
+    lab.apply("main", &[(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")])
+        .await;
+    lab.ready("main").await;
+    assert_eq!(fact("default/main", "base"), "", "it is booted from an image");
+    lab.apply("fork", &[(key::FORK_FROM, "vk-default-main")]).await;
+    lab.ready("fork").await;
+    assert_eq!(fact("default/fork", "base"), "snapshot fork-vk-default-main of this host");
+    lab.annotate("fork", key::HIBERNATE, Some("true")).await;
+    let mut transfer = String::new();
+    lab.until("its way into the registry is shown", async |_: &Lab| {
+        transfer = fact("default/fork", "transfer");
+        !transfer.is_empty()
+    })
+    .await;
+    lab.says("fork", "hibernated").await;
+    assert_eq!(fact("default/fork", "saved"), "vk-default-fork:hibernate in the registry");
+    assert_eq!(fact("default/fork", "transfer"), "", "it is over");
+
+    lab.delete("main").await;
+    lab.until("it is saved", async |lab: &Lab| lab.pod("main").await.is_none()).await;
+    lab.apply("a", &[(key::IMAGE, "vk-default-main:latest")]).await;
+    lab.ready("a").await;
+    lab.until("its base is kept", async |_: &Lab| {
+        let base = fact("default/a", "base");
+        base.starts_with("snapshot vk-default-main, ") && base.contains(" on this host, last used ")
+    })
+    .await;
 }
