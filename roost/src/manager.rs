@@ -39,6 +39,22 @@ pub(crate) struct PageOptions {
     /// File with the token that opens the page from other machines and lets people act
     #[arg(long, value_name = "FILE")]
     console_token_file: Option<PathBuf>,
+
+    /// Where a VM is shown in the vSphere client, for links on the page; {id} and {name} are replaced
+    #[arg(long, value_name = "URL", value_parser = web_address)]
+    console_link_vm: Option<String>,
+
+    /// Where the documentation is, for links to runbooks; {page} is replaced
+    #[arg(long, value_name = "URL", value_parser = web_address)]
+    console_link_docs: Option<String>,
+}
+
+/// A link opens a page, and runs nothing.
+fn web_address(text: &str) -> Result<String, String> {
+    if text.starts_with("https://") || text.starts_with("http://") {
+        return Ok(text.to_owned());
+    }
+    Err("must begin with https:// or http://".to_owned())
 }
 
 impl PageOptions {
@@ -79,7 +95,11 @@ impl PageOptions {
             core,
             feed: feed.clone(),
             history: History::default(),
-            links: Links::default(),
+            links: Links {
+                vm: self.console_link_vm.clone(),
+                docs: self.console_link_docs.clone(),
+                ..Links::default()
+            },
             demonstration: None,
         });
         port.show(Console { house, settings });

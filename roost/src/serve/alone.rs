@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use roost_client::say;
 use roost_clock::{Clock, SystemClock};
 use roost_console::{Console, Port, Settings, Starter};
-use roost_door::{Core, Feed, FleetCore, History, House, JoinedCore, Links};
+use roost_door::{Core, Feed, FleetCore, History, House, JoinedCore};
 use roost_settings::LogSettings;
 use roost_supervise::ServiceManager;
 use tokio::net::TcpListener;
@@ -75,7 +75,7 @@ pub(super) async fn run(
         doors: doors.shown.clone(),
         feed,
         history: History::default(),
-        links: Links::default(),
+        links: console.links.clone(),
         demonstration: None,
     });
     let token = console.token.as_ref().map(|token| token.expose().to_owned().into());

@@ -22,7 +22,7 @@ use roost_fleet::Recognise;
 use roost_hatchery::config::{Config, PageLinks, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, OpenFleet, Wiring};
-use roost_hatchery::{Build, HatcheryDoor};
+use roost_hatchery::{Build, HatcheryDoor, WORDS};
 use roost_supervise::{ServiceManager, Tasks};
 use roost_vm_operator::OwnVms;
 use secrecy::SecretString;
@@ -207,7 +207,7 @@ fn house(
         feed,
         history: History::default(),
         links: Links {
-            request: links.request.clone(),
+            requests: links.request.iter().map(|it| (WORDS.name.to_owned(), it.clone())).collect(),
             vm: links.vm.clone(),
             docs: links.docs.clone(),
         },

@@ -21,6 +21,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tracing::{debug, info, warn};
 
 use crate::cause::Cause;
+use crate::contact::Contact;
+use crate::controller::SharedClock;
 use crate::index::Index;
 use crate::key::Key;
 use crate::object::Object;
@@ -65,6 +67,8 @@ struct Shared<K: Object> {
     listeners: RwLock<Vec<Listener<K>>>,
     trim: OnceLock<Trim<K>>,
     random: Random,
+    contact: Contact,
+    clock: SharedClock,
 }
 
 impl<K: Object> Watch<K> {
@@ -73,13 +77,25 @@ impl<K: Object> Watch<K> {
         resource: K::DynamicType,
         config: watcher::Config,
         random: Random,
+        (contact, clock): (Contact, SharedClock),
     ) -> Self {
         let is_selective = config.label_selector.is_some() || config.field_selector.is_some();
         let extent = if is_selective { Extent::Selected } else { Extent::All };
         let (store, listeners) = (Store::new(extent), RwLock::default());
         let client = api.clone().into_client();
         let trim = OnceLock::new();
-        let shared = Shared { api, client, resource, config, store, listeners, trim, random };
+        let shared = Shared {
+            api,
+            client,
+            resource,
+            config,
+            store,
+            listeners,
+            trim,
+            random,
+            contact,
+            clock,
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -124,7 +140,8 @@ impl<K: Object> Watch<K> {
         let mut listed: HashSet<Key> = HashSet::new();
         let mut unconfirmed: Vec<Key> = Vec::new();
         let mut confirm_at = Instant::now();
-        let mut failures = 0_u32;
+        let (mut failures, mut broke_off) = (0_u32, None);
+        let mut failed_last: Option<Instant> = None;
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
@@ -134,16 +151,18 @@ impl<K: Object> Watch<K> {
                     continue;
                 }
             };
+            if matches!(event, Some(Ok(ref event)) if !matches!(event, Event::Init)) {
+                (failures, broke_off) = (0, None);
+                shared.contact.answered();
+            }
             match event {
                 Some(Ok(Event::Init)) => listed.clear(),
                 Some(Ok(Event::InitApply(object))) => {
-                    failures = 0;
                     listed.insert(Key::of(&object));
                     let is_first = !shared.store.is_synced();
                     self.arrive(object, if is_first { Cause::InitialList } else { Cause::Created });
                 }
                 Some(Ok(Event::InitDone)) => {
-                    failures = 0;
                     let is_missing = |key: &Key| !listed.contains(key);
                     let missing: Vec<_> =
                         shared.store.keys().into_iter().filter(is_missing).collect();
@@ -155,11 +174,9 @@ impl<K: Object> Watch<K> {
                     shared.store.set_synced();
                 }
                 Some(Ok(Event::Apply(object))) => {
-                    failures = 0;
                     self.arrive(object, Cause::Created);
                 }
                 Some(Ok(Event::Delete(object))) => {
-                    failures = 0;
                     if let Some(last) = shared.store.delete(&object) {
                         self.tell(Cause::Deleted, Arc::new(object), Some(last));
                     }
@@ -168,7 +185,13 @@ impl<K: Object> Watch<K> {
                     let (first, longest) = RETRY_WAIT;
                     let wait = first.saturating_mul(1 << failures.min(16)).min(longest);
                     let wait = random.duration(wait / 2, wait);
+                    // A watch that is taken up again says nothing until something changes: what failed long ago has recovered since.
+                    if failed_last.is_some_and(|at| at.elapsed() > longest * 2) {
+                        (failures, broke_off) = (0, None);
+                    }
                     failures = failures.saturating_add(1);
+                    let since = *broke_off.get_or_insert_with(|| shared.clock.now());
+                    shared.contact.failed(since, failures, &error);
                     // Servers end watches now and then; only what lasts is worth a line.
                     if failures > 2 {
                         warn!(%kind, failures, %error, "watch of {kind} failed, again in {wait:?}");
@@ -176,6 +199,7 @@ impl<K: Object> Watch<K> {
                         debug!(%kind, %error, "watch of {kind} is taken up again");
                     }
                     sleep(wait).await;
+                    failed_last = Some(Instant::now());
                 }
                 // The stream of kube does not end; if it did, a new one would be the remedy.
                 None => events.set(watcher(shared.api.clone(), shared.config.clone())),

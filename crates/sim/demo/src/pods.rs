@@ -18,6 +18,7 @@ use roost_views::RequestState;
 use serde_json::json;
 
 use super::args::Demo;
+use super::door_tricks::DoorTricks;
 use super::objects::{Narrator, play};
 use super::report::Check;
 
@@ -87,8 +88,9 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let (door, core) = (Arc::new(kubelet.door()), Arc::new(kubelet.core()));
     let working = tokio::spawn(kubelet.run(std::future::pending()));
     let (seen, pods) = (Arc::clone(&door), Api::<Pod>::namespaced(client, "default"));
+    let tricks = DoorTricks { kube, vcenter: None, host: Some(host.clone()) };
     let story = async move |narrator: &mut Narrator| tell(narrator, &*seen, &pods, &host).await;
-    let code = play(args, door, Some(core), story).await;
+    let code = play(args, door, Some(core), tricks, story).await;
     working.abort();
     code
 }

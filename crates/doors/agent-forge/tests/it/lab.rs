@@ -14,10 +14,11 @@ use prometheus_client::registry::Registry;
 use roost_agent_forge::api::{Phase, VsphereAgent, VsphereAgentPool, crds};
 use roost_agent_forge::iso::{Fetch, Fetched, IsoSource, SourceError};
 use roost_agent_forge::vcenter::{Connect, Connecting, ForgeVms, Login};
-use roost_agent_forge::{Forge, ForgeDoor, ForgeParts, outside};
+use roost_agent_forge::{Forge, ForgeDoor, ForgeParts, WORDS, outside};
 use roost_clock::{Clock, Random, SimClock};
 use roost_controller::LeaseSettings;
 use roost_controller::crd::install_crds;
+use roost_door::FleetCore;
 use roost_fleet::{Fleet, FleetRules, FleetSettings};
 use roost_hypershift_sim::{Boot, Guests, Hypershift, Isos, SimSettings, neighbour_crds};
 use roost_kube_sim::{KubeSim, Options as KubeOptions, User};
@@ -224,6 +225,7 @@ pub(crate) struct Lab {
 pub(crate) struct Replica {
     pub(crate) registry: Registry,
     pub(crate) door: ForgeDoor,
+    pub(crate) core: FleetCore,
     shutdown: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -429,11 +431,14 @@ impl Lab {
         };
         let forge = Forge::new(parts, &mut registry);
         let door = forge.door();
+        let sites = forge.sites();
+        let open = move || sites.open_ones().into_iter().map(|site| site.fleet).collect();
+        let core = FleetCore::new(WORDS, open);
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(forge.run(async {
             let _ = ended.await;
         }));
-        Replica { registry, door, shutdown: Some(shutdown), task }
+        Replica { registry, door, core, shutdown: Some(shutdown), task }
     }
 
     pub(crate) async fn apply_pool(&self, change: Value) {

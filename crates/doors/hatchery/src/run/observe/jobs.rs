@@ -26,7 +26,9 @@ impl Context {
         let scheduler = self.scheduler();
         let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
         for (id, entry) in scheduler.jobs.iter() {
-            jobs.insert(id.clone(), self.heard(id, entry));
+            let mut job = self.heard(id, entry);
+            self.stand_at_vm(&mut job, &snapshot, &scheduler, &facts);
+            jobs.insert(id.clone(), job);
         }
         for served in scheduler.jobs.served().rev() {
             let id = &served.job.id;
@@ -70,7 +72,9 @@ impl Context {
         let heard = scheduler.jobs.iter().find(|(known, _)| *known == id);
         let served = || scheduler.jobs.served().rev().find(|served| served.job.id == *id);
         let job = if let Some((id, entry)) = heard {
-            self.heard(id, entry)
+            let mut job = self.heard(id, entry);
+            self.stand_at_vm(&mut job, &snapshot, &scheduler, &facts);
+            job
         } else if let Some(served) = served() {
             of_served(served, self.state_of(served, &snapshot, &scheduler, &facts))
         } else {
@@ -93,6 +97,25 @@ impl Context {
                 self.of_candidate(candidate, JobState::Starting, Some(worker))
             }
         }
+    }
+
+    /// One that is being started stands where its VM does, as soon as that is seen.
+    fn stand_at_vm(
+        &self,
+        job: &mut Job,
+        snapshot: &Snapshot,
+        scheduler: &SchedulerState,
+        facts: &WorkerFacts<'_>,
+    ) {
+        let worker = job.worker.as_ref().filter(|_| job.state == JobState::Starting);
+        let state = worker.and_then(|worker| {
+            let mut its = snapshot.named(worker);
+            its.find_map(|vm| {
+                let own = own_annotation(vm, self.hatchery())?;
+                Some(facts.job_state(vm, &own, scheduler))
+            })
+        });
+        job.state = state.unwrap_or(job.state);
     }
 
     fn of_candidate(

@@ -85,8 +85,8 @@ impl Window {
     }
 
     pub fn view(&self) -> View {
-        let vms = self.cx.vms();
-        View { overview: self.cx.overview_of(&vms), jobs: self.cx.jobs(), vms }
+        let (vms, jobs) = (self.cx.vms(), self.cx.jobs());
+        View { overview: self.cx.overview_of(&vms, &jobs), jobs, vms }
     }
 
     pub fn overview(&self) -> Overview {
@@ -125,7 +125,7 @@ impl Window {
 
     /// The same without looking at each VM: no lanes.
     pub fn brief_overview(&self) -> Overview {
-        self.cx.overview_of(&[])
+        self.cx.overview_of(&[], &[])
     }
 
     /// Those that wait first, the oldest of them first; then those that start, run, and have ended.
