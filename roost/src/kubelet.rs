@@ -21,19 +21,22 @@ use roost_tls::{ClientCa, ServerTls, TlsTrust};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::page::OwnMetrics;
 use crate::telemetry;
 use roost_client::{interruption, say};
 
 pub(crate) async fn run() -> anyhow::Result<()> {
     let variable = |name: &str| std::env::var(name).ok();
-    let _logging = telemetry::init_service(log_settings(&variable)?, || {});
+    let mut metrics = MetricRegistry::default();
+    let own = OwnMetrics::register(&mut metrics);
+    let _logging = telemetry::init_service(log_settings(&variable)?, own.log_line_dropped());
     let settings = Settings::read(&variable).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("the environment cannot be used:\n  {}", lines.join("\n  "))
     })?;
     let interrupted = interruption()?;
     let cluster = kube::Config::infer().await.context("finding the API server (KUBECONFIG)")?;
-    let started = start(settings, cluster).await?;
+    let started = start(settings, cluster, metrics).await?;
     let manager = ServiceManager::from_environment();
     manager.ready("pods become microVMs");
     let stopping = async {
@@ -57,8 +60,12 @@ pub(crate) struct Started {
     scrapes: TcpListener,
 }
 
-/// Joins pods and VMs and registers the node.
-pub(crate) async fn start(settings: Settings, cluster: kube::Config) -> anyhow::Result<Started> {
+/// Joins pods and VMs and registers the node. `metrics` are shown with what it counts itself.
+pub(crate) async fn start(
+    settings: Settings,
+    cluster: kube::Config,
+    mut metrics: MetricRegistry,
+) -> anyhow::Result<Started> {
     for name in &settings.not_followed {
         tracing::warn!("{name} is set, and nothing comes of it");
     }
@@ -79,7 +86,6 @@ pub(crate) async fn start(settings: Settings, cluster: kube::Config) -> anyhow::
         random: Random::from_system(),
         settings,
     };
-    let mut metrics = MetricRegistry::default();
     let kubelet = Kubelet::start(parts, &mut metrics).await?;
     let metrics = Arc::new(metrics);
     say(&format!("node {node} serves on port {port}, metrics on http://{metrics_addr}/metrics\n"));

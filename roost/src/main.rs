@@ -12,6 +12,7 @@ mod kubectl;
 mod kubelet;
 mod man;
 mod manager;
+mod page;
 mod serve;
 mod telemetry;
 mod version;
@@ -46,11 +47,13 @@ fn main() -> ExitCode {
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // A service logs as its file says, a demo by where it is shown. What the doctor finds is its report.
     match args.command {
-        Command::Run { .. } | Command::Kubelet => {}
+        Command::Run { .. }
+        | Command::Kubelet
+        | Command::AgentForge(_)
+        | Command::VmOperator(_) => {}
         Command::Demo(ref demo) => telemetry::init_demo(demo.has_terminal()),
         Command::Top(ref top) => telemetry::init_demo(top.is_live()),
         Command::Doctor(_) => telemetry::init_silent(),
-        Command::AgentForge(_) | Command::VmOperator(_) => telemetry::init_at_info(),
         _ => telemetry::init(),
     }
     match run(args) {

@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::page::{OwnMetrics, keep_open};
+
 /// A lease of this name, held under a name that no other process has.
 pub(crate) fn lease(namespace: &str, name: &str) -> LeaseSettings {
     let host = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
@@ -62,6 +64,7 @@ impl PageOptions {
     pub(crate) async fn show(
         &self,
         servers: &mut Servers,
+        own: &OwnMetrics,
         door: Arc<dyn FrontDoor>,
         core: Option<Arc<dyn Core>>,
     ) -> anyhow::Result<()> {
@@ -103,6 +106,7 @@ impl PageOptions {
             demonstration: None,
         });
         port.show(Console { house, settings });
+        let tasks = keep_open(&port, servers.closing.subscribe(), own.task_restarted());
         let ended = servers.closed();
         servers.running.spawn(async move {
             let glancing = async {
@@ -114,7 +118,7 @@ impl PageOptions {
                 }
             };
             tokio::select! {
-                () = port.serve(ended) => {}
+                () = ended => tasks.finished().await,
                 () = glancing => {}
             }
         });

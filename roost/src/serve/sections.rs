@@ -393,8 +393,8 @@ mod tests {
              [console]\nport = 'high'\naddr = '999.1.1.1'\ntoken = \"a\\nb\"\n",
         );
         for (part, line) in [
-            ("console.addr: must be an address or a name of this machine, is \"999.1.1.1\"", 11),
-            ("console.token: holds characters that no HTTP header can carry", 12),
+            ("console.addr: must be an address or a name of this machine, is \"999.1.1.1\"", 12),
+            ("console.token: holds characters that no HTTP header can carry", 13),
             ("vm-operator.namespaze: is not a known key", 2),
             ("vm-operator.kubeconfig: /root/nowhere/kubeconfig is not there", 3),
             ("vm-operator.environment.MAX_CONCURRENT_RECONCILES: ", 5),
