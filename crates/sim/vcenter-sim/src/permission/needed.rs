@@ -99,10 +99,10 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
                 | "VcenterVStorageObjectManager"
                 | "VslmVStorageObjectManager" => {
                     let all = datastores_of(request, world);
-                    match all.is_empty() {
-                        true => need(privilege, &place(world, this)),
-                        false => all.iter().for_each(|datastore| need(privilege, datastore)),
+                    if all.is_empty() {
+                        need(privilege, &place(world, this));
                     }
+                    all.iter().for_each(|datastore| need(privilege, datastore));
                 }
                 "CustomFieldsManager" => match request.decode::<SetField>() {
                     Ok(call) if !call.entity.is_null() => need(privilege, &call.entity),
