@@ -5,9 +5,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client, ResourceExt as _};
-use roost_agent_forge::api::VsphereAgentPool;
-use roost_agent_forge::machine_version;
+use roost_agent_forge::api::{PoolDefaults, VsphereAgentPool};
 use roost_agent_forge::vcenter::Login;
+use roost_agent_forge::{machine_version, may_use};
 use roost_clock::Clock;
 use roost_doctor::reach::TrustWords;
 use roost_doctor::{CALL, Finding, Section, Telling, told, within};
@@ -71,59 +71,102 @@ pub(super) async fn examine(cluster: &Cluster, clock: &Arc<dyn Clock>, telling: 
     }
     telling.tell(Section { system: SYSTEM, about: format!("namespace {home}"), findings });
     for pool in &pools {
-        let (section, wish) = of_pool(&client, pool).await;
+        let (section, wishes) = of_pool(&client, pool).await;
         telling.tell(section);
-        if let Some(wish) = wish {
+        for wish in wishes {
             telling.begin("vCenter");
             telling.tell(vcenter::examine(wish, clock).await);
         }
     }
 }
 
-async fn of_pool(client: &Client, pool: &VsphereAgentPool) -> (Section, Option<Wish>) {
+/// What a pool needs: its ISO, and a login for each of its failure domains. Domains that share Secret and datacenter are one wish.
+async fn of_pool(client: &Client, pool: &VsphereAgentPool) -> (Section, Vec<Wish>) {
     let namespace = pool.namespace().unwrap_or_default();
     let about = format!("{namespace}/{}", pool.name_any());
     let mut findings = vec![iso(client, pool, &namespace).await];
-    let name = &pool.spec.vsphere.credentials_secret_ref.name;
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
-    let login = match within(CALL, secrets.get(name)).await {
-        Ok(secret) => Login::from_secret(&format!("{namespace}/{name}"), &secret).map_err(told),
-        Err(why) => Err(why),
-    };
-    let wish = match login {
-        Ok(login) => {
-            findings
-                .push(Finding::pass("login", format!("{} as {}", login.server, login.username)));
-            Some(wish_of(pool, &login))
+    let mut wishes: Vec<(String, Wish)> = Vec::new();
+    let mut failed: Vec<String> = Vec::new();
+    for domain in pool.domain_names() {
+        let Some(here) = pool.in_domain(domain) else { continue };
+        let named = &here.spec.vsphere.credentials_secret_ref;
+        let home = if named.namespace.is_empty() { &namespace } else { &named.namespace };
+        let secret = format!("{home}/{}", named.name);
+        let key = format!("{secret} {}", here.datacenter());
+        if let Some((_, wish)) = wishes.iter_mut().find(|(known, _)| *known == key) {
+            add_places(&here, wish);
+            continue;
         }
-        Err(why) => {
-            findings.push(
-                Finding::fail("login", why)
-                    .advice("the Secret needs server, username and password"),
-            );
-            None
+        if failed.contains(&secret) {
+            continue;
         }
-    };
-    (Section { system: "pool", about, findings }, wish)
+        match login(client, &namespace, home, &named.name).await {
+            Ok(login) => {
+                let words = format!("{} as {}, by Secret {secret}", login.server, login.username);
+                findings.push(Finding::pass("login", words));
+                wishes.push((key, wish_of(&here, &login)));
+            }
+            Err((why, advice)) => {
+                findings.push(Finding::fail("login", why).advice(advice));
+                failed.push(secret);
+            }
+        }
+    }
+    (Section { system: "pool", about, findings }, wishes.into_iter().map(|(_, it)| it).collect())
+}
+
+/// What a Secret says, or why it cannot be used and what to do.
+async fn login(
+    client: &Client,
+    pool: &str,
+    home: &str,
+    name: &str,
+) -> Result<Login, (String, &'static str)> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), home);
+    let read = within(CALL, secrets.get(name)).await;
+    let advice = "correct spec.vsphere.credentialsSecretRef of the pool";
+    let secret = read.map_err(|why| (format!("Secret {home}/{name}: {why}"), advice))?;
+    if home != pool && !may_use(&secret, pool, false) {
+        let why = format!("Secret {home}/{name} is not for pools in namespace {pool}");
+        return Err((why, "its annotation agent-forge.containeroo.ch/allowed-namespaces says so"));
+    }
+    Login::from_secret(&format!("{home}/{name}"), &secret)
+        .map_err(|error| (told(error), "the Secret needs server, username and password"))
 }
 
 fn wish_of(pool: &VsphereAgentPool, login: &Login) -> Wish {
-    let vsphere = &pool.spec.vsphere;
-    let places = [
-        (Kind::Folder, vsphere.folder.clone()),
-        (Kind::Pool, Some(vsphere.resource_pool.clone())),
-        (Kind::Datastore, vsphere.datastore.clone()),
-        (Kind::Datastore, Some(vsphere.iso_datastore.clone())),
-        (Kind::Network, Some(vsphere.network.clone())),
-    ];
-    let places = places.into_iter().filter_map(|(kind, name)| Some((kind, name?)));
-    Wish {
+    let mut wish = Wish {
         address: login.server.clone(),
         settings: login.settings(),
         trust: login.trust.clone(),
         words: WORDS,
-        places: places.filter(|(_, name)| !name.is_empty()).collect(),
-        datacenter: vsphere.datacenter.clone().unwrap_or_default(),
+        places: Vec::new(),
+        datacenter: pool.datacenter().to_owned(),
+    };
+    add_places(pool, &mut wish);
+    wish
+}
+
+/// What the pool names, as the door looks for it.
+fn add_places(pool: &VsphereAgentPool, wish: &mut Wish) {
+    let vsphere = &pool.spec.vsphere;
+    let disks = match (&vsphere.datastore_cluster, &vsphere.datastore) {
+        (Some(cluster), _) if !cluster.is_empty() => (Kind::DatastoreCluster, cluster.as_str()),
+        (_, datastore) => (Kind::Datastore, datastore.as_deref().unwrap_or_default()),
+    };
+    let places = [
+        (Kind::FolderBelow, pool.folder()),
+        (Kind::Pool, vsphere.resource_pool.as_str()),
+        disks,
+        (Kind::IsoDatastore, vsphere.iso_datastore.as_str()),
+        (Kind::Network, vsphere.network.as_str()),
+    ];
+    let more = vsphere.extra_networks.iter().map(|it| (Kind::Network, it.network.as_str()));
+    for (kind, name) in places.into_iter().chain(more) {
+        let place = (kind, name.to_owned());
+        if !wish.places.contains(&place) {
+            wish.places.push(place);
+        }
     }
 }
 
@@ -146,9 +189,13 @@ async fn iso(client: &Client, pool: &VsphereAgentPool, namespace: &str) -> Findi
             Finding::fail(CHECK, format!("InfraEnv {namespace}/{name} has no address yet"));
         return finding.advice("look at its conditions: the assisted service makes the ISO");
     }
-    let tls = match TlsTrust::System.client_config() {
+    let authorities = pool.spec.iso.as_ref().and_then(|iso| iso.ca_bundle.clone());
+    let tls = match authorities.map_or(TlsTrust::System, TlsTrust::CaPem).client_config() {
         Ok(tls) => tls,
-        Err(error) => return Finding::skip(CHECK, told(error)),
+        Err(error) => {
+            return Finding::fail(CHECK, told(error))
+                .advice("correct spec.iso.caBundle of the pool");
+        }
     };
     let http = reqwest::Client::builder().tls_backend_preconfigured(tls).build();
     let http = match http {
@@ -170,5 +217,39 @@ async fn iso(client: &Client, pool: &VsphereAgentPool, namespace: &str) -> Findi
         Ok(answer) => Finding::fail(CHECK, format!("its address answers {}", answer.status()))
             .advice("the address expires: the assisted service renews it in the InfraEnv"),
         Err(why) => Finding::fail(CHECK, why).advice("the address must be reachable from here"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn places_are_those_that_the_door_looks_for_also_where_the_pool_says_nothing() {
+        let spec = json!({"hostedClusterRef": {"name": "blue"}, "vsphere": {
+            "datastoreCluster": "pod", "isoDatastore": "iso", "resourcePool": "c/Resources", "network": "net",
+            "extraNetworks": [{"network": "storage"}],
+            "failureDomains": [{"name": "a"}, {"name": "b", "datastore": "fast", "folder": "/nodes/b/"}]}});
+        let pool = VsphereAgentPool::new("ns", "p", serde_json::from_value(spec).unwrap());
+        let secret: Secret = serde_json::from_value(json!({"data":
+            {"server": "dmM=", "username": "dQ==", "password": "cA=="}}))
+        .unwrap();
+        let login = Login::from_secret("ns/vc", &secret).unwrap();
+        let mut wish = wish_of(&pool.in_domain("a").unwrap(), &login);
+        assert_eq!(wish.datacenter, "dc1");
+        let of_a = [
+            (Kind::FolderBelow, "blue"),
+            (Kind::Pool, "c/Resources"),
+            (Kind::DatastoreCluster, "pod"),
+            (Kind::IsoDatastore, "iso"),
+            (Kind::Network, "net"),
+            (Kind::Network, "storage"),
+        ];
+        assert_eq!(wish.places, of_a.map(|(kind, name)| (kind, name.to_owned())));
+        add_places(&pool.in_domain("b").unwrap(), &mut wish);
+        let of_b = [(Kind::FolderBelow, "nodes/b"), (Kind::Datastore, "fast")];
+        assert_eq!(wish.places[of_a.len()..], of_b.map(|(kind, name)| (kind, name.to_owned())));
     }
 }

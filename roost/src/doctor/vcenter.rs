@@ -22,17 +22,24 @@ pub(super) struct Wish {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Folder,
+    /// A path below the datacenter's VM folder, and nothing else of that name.
+    FolderBelow,
     Pool,
     Datastore,
+    DatastoreCluster,
+    /// Files are written there.
+    IsoDatastore,
     Network,
 }
 
 impl Kind {
     fn words(self) -> &'static str {
         match self {
-            Self::Folder => "folder",
+            Self::Folder | Self::FolderBelow => "folder",
             Self::Pool => "resource pool",
             Self::Datastore => "datastore",
+            Self::DatastoreCluster => "datastore cluster",
+            Self::IsoDatastore => "ISO datastore",
             Self::Network => "network",
         }
     }
@@ -40,7 +47,7 @@ impl Kind {
     /// What both doors do there, as far as a privilege stands for it.
     fn needs(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Folder => &[
+            Self::Folder | Self::FolderBelow => &[
                 ("VirtualMachine.Inventory.Create", "CreateVM_Task"),
                 ("VirtualMachine.Inventory.Delete", "Destroy_Task"),
                 ("VirtualMachine.Config.AddNewDisk", "CreateVM_Task"),
@@ -53,6 +60,13 @@ impl Kind {
             ],
             Self::Pool => &[("Resource.AssignVMToPool", "CreateVM_Task")],
             Self::Datastore => &[("Datastore.AllocateSpace", "CreateVM_Task")],
+            Self::DatastoreCluster => {
+                &[("Datastore.AllocateSpace", "RecommendDatastores and CreateVM_Task")]
+            }
+            Self::IsoDatastore => &[
+                ("Datastore.Browse", "SearchDatastore_Task"),
+                ("Datastore.FileManagement", "uploads, MoveDatastoreFile_Task"),
+            ],
             Self::Network => &[("Network.Assign", "CreateVM_Task")],
         }
     }
@@ -159,8 +173,12 @@ async fn find(finder: &Finder, kind: Kind, name: &str) -> Result<Found, String> 
     let found = async {
         match kind {
             Kind::Folder => finder.vm_folder(name).await,
+            Kind::FolderBelow => {
+                finder.vm_folder(&format!("{}/vm/{name}", finder.datacenter().path)).await
+            }
             Kind::Pool => finder.resource_pool(name).await,
-            Kind::Datastore => finder.datastore(name).await,
+            Kind::Datastore | Kind::IsoDatastore => finder.datastore(name).await,
+            Kind::DatastoreCluster => finder.datastore_cluster(name).await,
             Kind::Network => finder.network(name).await,
         }
     };

@@ -11,6 +11,8 @@ struct Chart {
     /// Files that are templates, and what in them is a value.
     files: &'static [&'static str],
     values: &'static [(&'static str, &'static str)],
+    /// Files that kustomize leaves out unless they are asked for, and the value that asks Helm for them.
+    options: &'static [(&'static str, &'static str)],
 }
 
 const CHARTS: [Chart; 2] = [
@@ -27,6 +29,7 @@ const CHARTS: [Chart; 2] = [
                 "{name: MAX_CONCURRENT_RECONCILES, value: \"{{ .Values.maxConcurrentReconciles }}\"}",
             ),
         ],
+        options: &[],
     },
     Chart {
         folder: "deploy/helm/roost-agent-forge",
@@ -36,6 +39,10 @@ const CHARTS: [Chart; 2] = [
         values: &[
             ("replicas: 1", "replicas: {{ .Values.replicas }}"),
             ("image: roost\n", "image: {{ .Values.image }}\n"),
+        ],
+        options: &[
+            ("service-monitor.yaml", "serviceMonitor"),
+            ("network-policy.yaml", "networkPolicy"),
         ],
     },
 ];
@@ -81,6 +88,23 @@ fn a_chart_with_its_defaults_is_what_kustomize_applies() {
             assert!(!rendered.contains("{{"), "{path} uses a value that is not there:\n{rendered}");
             let wanted = read(&format!("{}/{file}", chart.kustomize));
             assert!(rendered == wanted, "{path} renders to something else");
+        }
+    }
+}
+
+#[test]
+fn what_is_an_option_is_left_out_unless_it_is_asked_for() {
+    for chart in &CHARTS {
+        let kustomization = read(&format!("{}/kustomization.yaml", chart.kustomize));
+        for (file, value) in chart.options {
+            assert!(kustomization.contains(&format!("\n  # - {file}\n")), "{file}");
+            assert_eq!(chart.defaults().get(*value).map(String::as_str), Some("false"), "{value}");
+            let wanted =
+                format!("{{{{- if .Values.{value} }}}}\n{}{{{{- end }}}}\n", chart.template(file));
+            assert_generated(&format!("{}/templates/{file}", chart.folder), &wanted);
+            let object: serde_json::Value =
+                serde_saphyr::from_str(&read(&format!("{}/{file}", chart.kustomize))).unwrap();
+            assert_eq!(object["metadata"]["namespace"], chart.namespace, "{file}");
         }
     }
 }

@@ -142,6 +142,12 @@ pub trait PoolDefaults {
         given.and_then(parse_duration).unwrap_or(ABSENT_GRACE)
     }
 
+    /// For so long a VM that goes stays, off and under another name.
+    fn quarantine(&self) -> Option<Duration> {
+        let given = self.pool().spec.cleanup.as_ref().and_then(|it| it.quarantine.as_deref());
+        given.and_then(parse_duration).filter(|time| !time.is_zero())
+    }
+
     fn keep_spares(&self) -> usize {
         let given = self.pool().spec.cleanup.as_ref().and_then(|it| it.keep_spares);
         given.and_then(|count| count.try_into().ok()).unwrap_or_default()

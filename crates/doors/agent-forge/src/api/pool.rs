@@ -244,6 +244,8 @@ pub struct CleanupSpec {
     pub absent_grace_period: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_spares: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<String>,
 }
 
 /// Counters that are zero are left out, so a reader takes an absent one for zero.

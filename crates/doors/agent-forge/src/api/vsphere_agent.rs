@@ -34,6 +34,9 @@ pub struct VsphereAgentStatus {
     /// Of the hardware that it was made with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template_hash: String,
+    /// Since then its VM is off and has another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantined_at: Option<Time>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

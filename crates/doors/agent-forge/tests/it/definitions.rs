@@ -53,11 +53,12 @@ async fn check(client: &Client) {
     assert_eq!(spec.iso.as_ref().unwrap().retain_versions, Some(2));
 
     // What this program adds is kept.
-    let more = json!({"spec": {"scaling": {"bufferAgents": 1, "scaleFromZeroHints": true}, "iso": {"caBundle": "pem"},
+    let more = json!({"spec": {"scaling": {"bufferAgents": 1, "scaleFromZeroHints": true}, "iso": {"caBundle": "pem"}, "cleanup": {"quarantine": "1h"},
         "vsphere": {"storagePolicy": "gold", "extraNetworks": [{"network": "n"}], "failureDomains": [{"name": "a", "weight": 0}]},
         "template": {"coresPerSocket": 2, "vTPM": true, "extraDisks": [{"sizeGiB": 5}], "extraConfig": {"a": "b"}}}});
     pools.patch("blue-gp", &PatchParams::default(), &Patch::Merge(&more)).await.unwrap();
     let spec = pools.get("blue-gp").await.unwrap().spec;
+    assert_eq!(spec.cleanup.unwrap().quarantine.as_deref(), Some("1h"));
     assert_eq!(spec.scaling.unwrap().buffer_agents, Some(1));
     assert_eq!(spec.vsphere.failure_domains[0].weight, Some(0));
     assert_eq!((spec.template.vtpm, spec.template.extra_disks[0].size_gib), (Some(true), 5));
@@ -121,6 +122,37 @@ async fn check(client: &Client) {
     create(bare).await.unwrap();
     assert_eq!(pools.get("bare").await.unwrap().spec.control_plane_namespace, "");
     pools.delete("bare", &DeleteParams::default()).await.unwrap();
+}
+
+/// The pool that people begin with.
+const SAMPLE: &str = include_str!("../../../../../deploy/agent-forge/sample-pool.yaml");
+
+#[tokio::test(start_paused = true)]
+async fn the_pool_of_the_documentation_is_admitted_as_it_stands() {
+    let page = include_str!("../../../../../docs/agent-forge.md");
+    assert!(page.contains(&format!("```yaml\n{SAMPLE}```\n")), "the page shows another pool");
+    let sim = KubeSim::start(Options::default(), Arc::new(SimClock::new()));
+    install_crds(&sim.client(), &crds().unwrap(), "forge").await.unwrap();
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(sim.client());
+    let namespace = json!({"metadata": {"name": "blue"}});
+    let namespace = serde_json::from_value(namespace).unwrap();
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    let sample: Value = serde_saphyr::from_str(SAMPLE).unwrap();
+    let api: Api<kube::api::DynamicObject> = Api::namespaced_with(
+        sim.client(),
+        "blue",
+        &kube::api::ApiResource::erase::<VsphereAgentPool>(&()),
+    );
+    let object = serde_json::from_value(sample.clone()).unwrap();
+    let stored = api.create(&PostParams::default(), &object).await.unwrap();
+    for (key, value) in sample["spec"].as_object().unwrap() {
+        let kept = &stored.data["spec"][key];
+        match value.as_object() {
+            // Defaults come beside what it says; nothing of that is pruned.
+            Some(said) => assert!(said.iter().all(|(k, v)| kept[k] == *v), "{key}: {kept}"),
+            None => assert_eq!(kept, value, "{key}"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,10 +15,10 @@ use roost_views::{
 use super::Asked;
 use super::address::AddressMap;
 use super::band::{self, Spark};
-use super::block::{Block, Row, Table, fixed};
+use super::block::{Block, Html, Row, Table, fixed};
 use super::foreign::{Name, Words};
 use super::needs;
-use super::shown::{Bar, Button, DecisionRow, Ways, When, part_of, request_href, vm_href};
+use super::shown::{Bar, Button, DecisionRow, Fact, Ways, When, part_of, request_href, vm_href};
 
 /// Decisions on this page; the journal has more.
 const DECISIONS: usize = 12;
@@ -311,6 +311,8 @@ struct Pool<'a> {
     view: &'a PoolView,
     bar: Bar,
     waiting: Option<Words<'a>>,
+    /// What the door knows of it, without what stands beside its name.
+    facts: Vec<Fact>,
     refill: Button,
 }
 
@@ -328,6 +330,12 @@ impl<'a> Pools<'a> {
                 ),
             },
             waiting: view.waiting.as_deref().map(Words),
+            facts: (view.facts.known())
+                .filter(|(_, value)| Some(*value) != view.size.as_deref())
+                .filter_map(|(label, value)| {
+                    Fact::text(super::plain(label).into_owned(), Some(value))
+                })
+                .collect(),
             refill: Button {
                 post: format!("/api/v1/pools/{}/refill", part_of(&view.name)),
                 words: "Refill now".into(),

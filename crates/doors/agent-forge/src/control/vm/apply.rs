@@ -54,6 +54,13 @@ fn again(agent: &VsphereAgent, name: String, now: Timestamp) -> OwnedVm {
     record
 }
 
+/// What a VM is called in quarantine: the name that it had is free for another one. A VM's name has 80 letters at most.
+fn quarantine_name(name: &str, uid: &str) -> String {
+    let end = format!("-quarantined-{}", uid.get(..8).unwrap_or(uid));
+    let kept: String = name.chars().take(80 - end.len()).collect();
+    kept + &end
+}
+
 impl VmReconciler {
     pub(super) async fn apply(
         &self,
@@ -153,6 +160,16 @@ impl VmReconciler {
                 next = Next::Now;
             }
             Step::Withdraw => return self.withdraw(&draft).await,
+            Step::Quarantine(vm) if !self.withhold_agent(&vm, &draft, bench.as_ref()).await? => {
+                next = Next::After(SOON);
+            }
+            Step::Quarantine(vm) => match held(&vm) {
+                Some((bench, hold)) => {
+                    let name = quarantine_name(&name, &draft.uid().unwrap_or_default());
+                    start = Some(Box::new(move || bench.quarantine(hold, name)));
+                }
+                None => next = Next::After(AGAIN),
+            },
             Step::Destroy(vm) if !self.withhold_agent(&vm, &draft, bench.as_ref()).await? => {
                 next = Next::After(SOON);
             }

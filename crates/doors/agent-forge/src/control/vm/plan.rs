@@ -94,6 +94,8 @@ pub(super) enum Step {
     Renew,
     /// Nobody wants it, and there is nothing to clean up.
     Withdraw,
+    /// Power off and another name, so that it can be had back for a while.
+    Quarantine(VmId),
     Destroy(VmId),
     /// Nothing of it is left, or is ours to delete.
     Release {
@@ -162,7 +164,7 @@ fn deleting(seen: &Seen<'_>) -> Plan {
         Sight::Blind { why } => {
             plan_of(Step::Nothing).saying("ProviderUnavailable", why.clone()).again(AGAIN)
         }
-        Sight::There(row) => plan_of(Step::Destroy(row.vm.clone())).again(AGAIN),
+        Sight::There(row) => leave(seen, pool, &row.vm),
         Sight::Absent => {
             let asked = record.last_transition_time.as_ref().map(|time| time.0);
             let age = asked.map_or(IN_FLIGHT, |asked| since_then(asked, seen.now));
@@ -175,6 +177,24 @@ fn deleting(seen: &Seen<'_>) -> Plan {
             release(false)
         }
     }
+}
+
+/// The VM goes: at once, or after its quarantine. Nobody waits for its object to be gone, or it goes at once.
+fn leave(seen: &Seen<'_>, pool: &VsphereAgentPool, vm: &VmId) -> Plan {
+    let is_forced = seen.agent.is_forced() || pool.is_forced();
+    let quarantine = pool.quarantine().filter(|_| !is_forced && !seen.is_wanted);
+    let Some(quarantine) = quarantine else {
+        return plan_of(Step::Destroy(vm.clone())).again(AGAIN);
+    };
+    let Some(since) = seen.agent.status.quarantined_at.as_ref().map(|time| time.0) else {
+        return plan_of(Step::Quarantine(vm.clone())).again(AGAIN);
+    };
+    let left = quarantine.saturating_sub(since_then(since, seen.now));
+    if left.is_zero() {
+        return plan_of(Step::Destroy(vm.clone())).again(AGAIN);
+    }
+    let why = "the VM is powered off and renamed; it is destroyed when spec.cleanup.quarantine is over, or at once with agent-forge.containeroo.ch/force-delete=true";
+    plan_of(Step::Nothing).saying("Quarantined", why).again(left.min(RESYNC))
 }
 
 fn living(seen: &Seen<'_>) -> Plan {

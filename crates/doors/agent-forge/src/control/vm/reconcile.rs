@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use roost_controller::{Cause, Draft, Next, Pass, Reconciler};
 use roost_fleet::Snapshot;
@@ -16,7 +17,7 @@ use crate::control::world::{World, lock};
 use crate::identity::{self, matches_uuid, same_machine};
 use crate::names::label_value;
 use crate::outside::AgentMachineView;
-use crate::plan::{PhaseInput, Record, refresh};
+use crate::plan::{PhaseInput, Record, refresh, whole_seconds};
 use crate::vcenter::{FORGE, SiteState};
 
 #[derive(Debug)]
@@ -152,6 +153,14 @@ impl VmReconciler {
             VmEnded::Ejected => {
                 draft.status.iso_ejected = true;
                 draft.status.iso_path.clear();
+            }
+            VmEnded::Quarantined { name } => {
+                draft.status.quarantined_at = Some(Time(whole_seconds(now)));
+                self.world.events.normal(
+                    &VsphereAgent::clone(draft),
+                    "VMQuarantined",
+                    &format!("VM {} is powered off and called {name}", draft.vm_name()),
+                );
             }
             VmEnded::Destroyed => {
                 self.world.events.normal(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use roost_controller::Key;
-use roost_fleet::{Hold, MachineError, VmId};
+use roost_fleet::{Hold, MachineError, Power, VmId};
 use roost_supervise::Chain;
 use roost_vim::Reconfigure;
 use roost_vim::wire::types::Hidden;
@@ -25,6 +25,7 @@ pub(crate) enum VmEnded {
     PoweredOn,
     Marked,
     Ejected,
+    Quarantined { name: String },
     Destroyed,
     Failed { reason: &'static str, why: String, at: Timestamp },
 }
@@ -33,9 +34,12 @@ impl VmEnded {
     pub(super) fn failure(&self) -> Option<Failure> {
         match self {
             Self::Failed { reason, why, at } => Some(Failure { reason, why: why.clone(), at: *at }),
-            Self::Made(_) | Self::PoweredOn | Self::Marked | Self::Ejected | Self::Destroyed => {
-                None
-            }
+            Self::Made(_)
+            | Self::PoweredOn
+            | Self::Marked
+            | Self::Ejected
+            | Self::Quarantined { .. }
+            | Self::Destroyed => None,
         }
     }
 }
@@ -151,6 +155,26 @@ impl Bench {
             match on.site.fleet.machines().eject_images(&hold).await {
                 Ok(_) => VmEnded::Ejected,
                 Err(error) => on.failed_machine("VMCreateFailed", &error),
+            }
+        });
+    }
+
+    /// May be repeated: what is done is not done again.
+    pub(super) fn quarantine(self, hold: Hold, name: String) {
+        let on = self.clone();
+        self.start(async move {
+            let machines = on.site.fleet.machines();
+            let row = on.site.fleet.mirror().vm(hold.vm());
+            let is_on = row.as_ref().is_none_or(|row| row.power != Power::Off);
+            let is_named = row.is_some_and(|row| *row.name == *name);
+            let off = if is_on { machines.power_off(&hold).await } else { Ok(()) };
+            let done = match off {
+                Ok(()) if !is_named => machines.rename(&hold, &name).await,
+                off => off,
+            };
+            match done {
+                Ok(()) => VmEnded::Quarantined { name },
+                Err(error) => on.failed_machine("VMDeleteFailed", &error),
             }
         });
     }

@@ -208,7 +208,7 @@ fn what_is_not_needed_stays_for_its_grace_period() {
         surplus_grace_period: Some(surplus.into()),
         orphan_grace_period: Some(orphan.into()),
         keep_spares: Some(spares),
-        absent_grace_period: None,
+        ..CleanupSpec::default()
     };
     for (spec, wanted) in [
         (cleanup("2m", "2m", 0), vec![]),
