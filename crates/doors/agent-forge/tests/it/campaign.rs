@@ -11,6 +11,7 @@ use kube::api::DynamicObject;
 use roost_agent_forge::api::VsphereAgent;
 use roost_agent_forge::planted::{Bug, plant};
 use roost_clock::Random;
+use roost_door::{Action as OfPerson, Found, FrontDoor, Order, Person, Shown};
 use roost_hypershift_sim::{RefBy, Summary};
 use roost_kube_sim::{Action as KubeAction, Rule as KubeRule, When as KubeWhen};
 use roost_vcenter_sim::{Action, Outage, Power, Rule, When};
@@ -92,6 +93,8 @@ struct Watchman {
     complaints: Vec<String>,
     /// As of the last look.
     objects: usize,
+    /// A person deleted a VsphereAgent; its Agent is left to them.
+    leaves_agents: bool,
     machines: Vec<DynamicObject>,
     agent_machines: Vec<DynamicObject>,
 }
@@ -215,14 +218,20 @@ async fn kill(door: &mut Option<Replica>) {
 struct Choice {
     buffer: usize,
     has_domains: bool,
+    /// So many nodes are wanted at most. With more than three the guard may freeze, and a person has to look.
+    most: u64,
 }
 
 /// The pool, its neighbours with short waits, and a VM of somebody else.
 async fn set_up(seed: u64, random: &mut Random) -> (Lab, Choice) {
     let (newer, by_uid) = (random.chance(0.5), random.chance(0.3));
     // Spares, and two places in the one vCenter.
-    let choice =
-        Choice { buffer: usize::from(random.chance(0.3)), has_domains: random.chance(0.3) };
+    let choice = Choice {
+        buffer: usize::from(random.chance(0.3)),
+        has_domains: random.chance(0.3),
+        // By the seed, so that the others draw what they drew before.
+        most: if seed.is_multiple_of(4) { 6 } else { 3 },
+    };
     let lab = Lab::with(seed, |sim| {
         sim.tick = Duration::from_secs(30);
         sim.registers_after = Duration::from_secs(30);
@@ -256,12 +265,15 @@ async fn run(seed: u64) -> Result<(), String> {
     break_things(&lab, &mut random);
     let mut watchman = Watchman::default();
     let mut door = Some(start(&lab, &mut random));
-    lab.neighbours.scale(1 + usize::try_from(random.below(3)).unwrap_or_default());
+    lab.neighbours.scale(1 + usize::try_from(random.below(choice.most)).unwrap_or_default());
     let begin = Instant::now();
     let mut version = 1;
     while begin.elapsed() < TURMOIL {
         match random.below(8) {
-            0 | 1 => lab.neighbours.scale(usize::try_from(random.below(4)).unwrap_or_default()),
+            0 | 1 => {
+                let nodes = usize::try_from(random.below(choice.most + 1)).unwrap_or_default();
+                lab.neighbours.scale(nodes);
+            }
             2 => {
                 version += 1;
                 let content = format!("iso-v{version}").into();
@@ -278,6 +290,7 @@ async fn run(seed: u64) -> Result<(), String> {
                 let all = lab.vsphere_agents().await;
                 if let Some(agent) = random.pick(&all) {
                     lab.delete_vsphere_agent(&agent.name_any()).await;
+                    watchman.leaves_agents = true;
                 }
             }
             _ => {}
@@ -303,7 +316,7 @@ async fn run(seed: u64) -> Result<(), String> {
     // Most seeds end what there is, the others have to grow first.
     let last: &[usize] = if random.chance(0.3) { &[2, 0] } else { &[0] };
     for wanted in last.iter().copied() {
-        settle(&lab, &mut watchman, wanted, choice.buffer).await?;
+        settle(&lab, &door, &mut watchman, wanted, choice.buffer).await?;
     }
     door.stop().await;
     Ok(())
@@ -312,6 +325,7 @@ async fn run(seed: u64) -> Result<(), String> {
 /// Scales, and waits until the nodes that are wanted are there and nothing else.
 async fn settle(
     lab: &Lab,
+    door: &Replica,
     watchman: &mut Watchman,
     wanted: usize,
     buffer: usize,
@@ -323,6 +337,12 @@ async fn settle(
         watchman.look(lab).await;
         if !watchman.complaints.is_empty() {
             return Err(format!("{}\n{}", watchman.complaints.join("\n"), lab.story().await));
+        }
+        if !door.door.needs().is_empty() {
+            let by = Person { shown: Shown::Token, from: "127.0.0.1".parse().unwrap() };
+            let action = OfPerson::ResumeDeletions { found: Found::Approve };
+            let order = Order { action, by, reason: None };
+            let _ = door.door.steer().unwrap().act(order).await;
         }
         // The node whose name somebody else has cannot come up, unless it got a spare; while it waits, surplus stays.
         let waits = |it: &&DynamicObject| it.data["status"]["ready"] != json!(true);
@@ -339,7 +359,8 @@ async fn settle(
         let vms = lab.node_vms().len();
         let has_vms = if is_stuck { vms >= want } else { vms == want + buffer };
         let has_objects = wanted > 0 || watchman.objects == buffer;
-        if ready == want && has_vms && has_objects {
+        let has_agents = wanted > 0 || watchman.leaves_agents || lab.agents().await.len() == buffer;
+        if ready == want && has_vms && has_objects && has_agents {
             return Ok(());
         }
         if begin.elapsed() > PEACE {
