@@ -14,8 +14,8 @@ use super::super::scheduler::{SchedulerState, lock};
 use super::super::spare_view::{in_flight, spares};
 use super::jobs::subject;
 use super::view::{
-    Addresses, Capacity, Deletions, Gauge, Job, JobState, Lane, Link, Overview, Pool, Queue, Stage,
-    Vm, VmKind,
+    Addresses, Capacity, Deletions, Gauge, JobState, Lane, Link, Overview, Pool, Queue, Stage, Vm,
+    VmKind,
 };
 use super::workers::inventory_doubt;
 use crate::config::{SpareKind, SpareModel};
@@ -28,11 +28,11 @@ const RECENT: usize = 20;
 
 impl Context {
     pub(super) fn overview(&self) -> Overview {
-        self.overview_of(&self.vms(), &self.jobs())
+        self.overview_of(&self.vms(), &self.job_states())
     }
 
-    /// The same from VMs and jobs that were looked at already.
-    pub(super) fn overview_of(&self, vms: &[Vm], jobs: &[Job]) -> Overview {
+    /// The same from VMs that were looked at already, and how jobs stand that have one.
+    pub(super) fn overview_of(&self, vms: &[Vm], jobs: &[JobState]) -> Overview {
         let now = self.now();
         let snapshot = self.mirror.snapshot();
         let link = self.link(&snapshot, now);
@@ -202,10 +202,10 @@ pub(super) fn queue(
 
 impl Queue {
     /// Jobs that have a VM, or one that is not there yet: as the list shows them.
-    fn add(&mut self, jobs: &[Job]) {
+    fn add(&mut self, jobs: &[JobState]) {
         self.starting = 0;
-        for job in jobs {
-            match job.state {
+        for state in jobs {
+            match state {
                 JobState::Starting => self.starting += 1,
                 JobState::Joining => self.joining += 1,
                 JobState::Running => self.working += 1,

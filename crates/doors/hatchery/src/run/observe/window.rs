@@ -12,7 +12,7 @@ use super::super::Hatchery;
 use super::super::context::Context;
 use super::super::steer::Held;
 use super::view::{
-    CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
+    CallsPast, Check, GuardState, Job, JobDetail, JobState, Overview, Pool, View, Vm, VmDetail,
 };
 use crate::door::HATCHERY;
 
@@ -86,7 +86,8 @@ impl Window {
 
     pub fn view(&self) -> View {
         let (vms, jobs) = (self.cx.vms(), self.cx.jobs());
-        View { overview: self.cx.overview_of(&vms, &jobs), jobs, vms }
+        let states: Vec<JobState> = jobs.iter().map(|job| job.state).collect();
+        View { overview: self.cx.overview_of(&vms, &states), jobs, vms }
     }
 
     pub fn overview(&self) -> Overview {
