@@ -128,7 +128,9 @@ impl Watch {
     /// Objects that were named and do not exist. They are not asked for any more; whoever named them is told, and may name them again.
     pub(super) fn missing(&mut self, objects: Vec<MoRef>) {
         if let Some(list) = &mut self.list {
-            objects.iter().for_each(|obj| list.missing(obj));
+            for object in &objects {
+                list.missing(object);
+            }
         }
         self.feed.miss(objects);
     }
