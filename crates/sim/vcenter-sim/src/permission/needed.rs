@@ -102,7 +102,9 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
                     if all.is_empty() {
                         need(privilege, &place(world, this));
                     }
-                    all.iter().for_each(|datastore| need(privilege, datastore));
+                    for datastore in &all {
+                        need(privilege, datastore);
+                    }
                 }
                 "CustomFieldsManager" => match request.decode::<SetField>() {
                     Ok(call) if !call.entity.is_null() => need(privilege, &call.entity),
