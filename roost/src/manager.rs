@@ -43,12 +43,12 @@ pub(crate) struct PageOptions {
     console_token_file: Option<PathBuf>,
 
     /// Where a VM is shown in the vSphere client, for links on the page; {id} and {name} are replaced
-    #[arg(long, value_name = "URL", value_parser = web_address)]
-    console_link_vm: Option<String>,
+    #[arg(long = "console-link-vm", value_name = "URL", value_parser = web_address)]
+    link_vm: Option<String>,
 
     /// Where the documentation is, for links to runbooks; {page} is replaced
-    #[arg(long, value_name = "URL", value_parser = web_address)]
-    console_link_docs: Option<String>,
+    #[arg(long = "console-link-docs", value_name = "URL", value_parser = web_address)]
+    link_docs: Option<String>,
 }
 
 /// A link opens a page, and runs nothing.
@@ -99,8 +99,8 @@ impl PageOptions {
             feed: feed.clone(),
             history: History::default(),
             links: Links {
-                vm: self.console_link_vm.clone(),
-                docs: self.console_link_docs.clone(),
+                vm: self.link_vm.clone(),
+                docs: self.link_docs.clone(),
                 ..Links::default()
             },
             demonstration: None,
