@@ -61,6 +61,10 @@ async fn own_writes_cause_no_further_pass() {
     lab.settle().await;
     assert_eq!(lab.world.passes(), 2);
     assert_eq!(writes(), (1, 2), "the status only");
+    lab.delete("a").await;
+    lab.settle().await;
+    assert_eq!(writes(), (2, 2), "the finalizer only");
+    assert_eq!(lab.world.passes(), 4, "one when it is marked and one when it is gone");
 }
 
 /// The time of the first resync, by seed.
