@@ -2,14 +2,16 @@
 
 use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use roost_agent_forge::api::{Phase, Reason};
+use roost_agent_forge::api::{Phase, Reason, VsphereAgent};
 use roost_agent_forge::outside;
+use roost_door::FrontDoor;
 use roost_hypershift_sim::{RefBy, Summary};
+use roost_kube_sim::{Action as KubeAction, Rule as KubeRule, When as KubeWhen};
 use roost_vcenter_sim::{Action, Power, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::lab::{Lab, NS, POOL, mins};
+use crate::lab::{DOOR, Lab, NS, POOL, mins};
 
 async fn with_nodes(lab: &Lab, nodes: usize) {
     lab.neighbours.scale(nodes);
@@ -510,5 +512,123 @@ async fn a_vm_of_the_upstream_operator_is_taken_over_by_its_recorded_uuid() {
     .await;
     lab.until("it goes as an orphan", mins(20), async |lab| lab.vcenter.vm("old-1").is_none())
         .await;
+    forge.stop().await;
+}
+
+/// W17, W18: an Agent that the InfraEnv gave no labels was not found, nor one whose first card is not the VM's.
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_labels_is_known_by_its_second_card() {
+    let lab = Lab::with(1, |sim| sim.registers_after = mins(100_000)).await;
+    lab.apply_pool(json!({})).await;
+    let forge = lab.forge();
+    lab.neighbours.scale(1);
+    lab.until("its card is recorded", mins(10), async |lab| {
+        let all = lab.vsphere_agents().await;
+        all.first().and_then(VsphereAgent::recorded).is_some_and(|vm| !vm.mac_address.is_empty())
+    })
+    .await;
+    let mac = lab.vsphere_agents().await[0].recorded().unwrap().mac_address.replace('-', ":");
+    let mut agent = DynamicObject::new("host-1", &outside::agents())
+        .within(NS)
+        .data(json!({"spec": {"approved": false, "role": ""}}));
+    let label = ("infraenvs.agent-install.openshift.io".to_owned(), "blue-env".to_owned());
+    agent.metadata.labels = Some([label].into());
+    let api: kube::Api<DynamicObject> =
+        kube::Api::namespaced_with(lab.client.clone(), NS, &outside::agents());
+    api.create(&PostParams::default(), &agent).await.unwrap();
+    let cards = json!([{"name": "ens1", "macAddress": "02:00:00:00:00:01"}, {"name": "ens2", "macAddress": mac.to_uppercase()}]);
+    let status = json!({"status": {"inventory": {"hostname": "localhost", "interfaces": cards},
+        "conditions": [{"type": "Connected", "status": "True", "reason": "Seen", "message": ""}]}});
+    api.patch_status("host-1", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    lab.until("it becomes the node", mins(30), async |lab| lab.ready_nodes().await == 1).await;
+    let prepared = api.get("host-1").await.unwrap();
+    assert_eq!(prepared.labels().get("tenant").map(String::as_str), Some("blue"));
+    assert_eq!(prepared.data["spec"]["hostname"], "blue-gp-0001");
+    assert_eq!(lab.vcenter.counters().calls_of("CreateVM_Task"), 1);
+    forge.stop().await;
+}
+
+/// W28: what belongs to other clusters was kept whole. It is looked at no further than to know that, and never written.
+#[tokio::test(start_paused = true)]
+async fn objects_of_other_clusters_are_neither_shown_nor_changed() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    let all = |kind| -> kube::Api<DynamicObject> {
+        kube::Api::namespaced_with(lab.client.clone(), "green", kind)
+    };
+    let (agents, machines) = (outside::agents(), outside::agent_machines());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "green"}});
+    let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> =
+        kube::Api::all(lab.client.clone());
+    let namespace = serde_json::from_value(namespace).unwrap();
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    // By name and label they could be ours.
+    let mut agent = foreign_agent("blue-gp-0001");
+    agent.metadata.namespace = Some("green".to_owned());
+    let agent = all(&agents).create(&PostParams::default(), &agent).await.unwrap();
+    let mut machine = DynamicObject::new("blue-gp-0001", &machines)
+        .within("green")
+        .data(json!({"spec": {"agentLabelSelector": {"matchLabels": {"tenant": "blue"}}}}));
+    let node_pool = ("hypershift.openshift.io/nodePool".to_owned(), "blue/blue-gp".to_owned());
+    machine.metadata.annotations = Some([node_pool].into());
+    let machine = all(&machines).create(&PostParams::default(), &machine).await.unwrap();
+    let waits = json!({"status": {"conditions": [{"type": "Ready", "status": "False", "severity": "Warning",
+        "reason": "NoSuitableAgents", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}});
+    let params = PatchParams::default();
+    let machine =
+        all(&machines).patch_status(&machine.name_any(), &params, &Patch::Merge(waits)).await;
+    let machine = machine.unwrap();
+    let forge = lab.forge();
+    with_nodes(&lab, 1).await;
+    assert_eq!(forge.door.requests().len(), 1, "only our own");
+    lab.neighbours.scale(0);
+    lab.until("our own is gone", mins(30), async |lab| lab.node_vms().is_empty()).await;
+    sleep(mins(30)).await;
+    let now = all(&agents).get("blue-gp-0001").await.unwrap();
+    assert_eq!(now.resource_version(), agent.resource_version());
+    let now = all(&machines).get("blue-gp-0001").await.unwrap();
+    assert_eq!(now.resource_version(), machine.resource_version());
+    forge.stop().await;
+}
+
+/// W29: a deletion that failed or was put off was forgotten, because the Machine was seen deleting only once.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_fails_is_not_forgotten_even_by_another_process() {
+    let lab = Lab::new().await;
+    lab.apply_pool(json!({})).await;
+    let forge = lab.forge();
+    with_nodes(&lab, 1).await;
+    sleep(mins(2)).await;
+    let refuse = |times| KubeRule {
+        verb: "delete".to_owned(),
+        resource: "vsphereagents.agent-forge.containeroo.ch".to_owned(),
+        user: DOOR.to_owned(),
+        when: KubeWhen { times, ..KubeWhen::default() },
+        action: KubeAction::Status { code: 500 },
+        ..KubeRule::default()
+    };
+    lab.kube.add_rule(refuse(None));
+    lab.neighbours.scale(0);
+    let is_sticky = async |lab: &Lab| {
+        let vms = lab.pool().await.status.owned_vms;
+        vms.first().is_some_and(|vm| vm.is(Phase::Released, Reason::MachineDeleted))
+    };
+    lab.until("its Machine is known to be gone", mins(10), is_sticky).await;
+    lab.until("the failure is told", mins(10), async |lab| {
+        lab.event_reasons().await.iter().any(|reason| reason == "ApplyPlanFailed")
+    })
+    .await;
+    forge.crash().await;
+    lab.kube.clear_rules();
+    lab.kube.add_rule(refuse(Some(3)));
+    let forge = lab.forge();
+    lab.until("the VM goes all the same", mins(30), async |lab| {
+        let is_remembered = is_sticky(lab).await
+            || lab.vsphere_agents().await.iter().all(VsphereAgent::is_deleting);
+        assert!(is_remembered, "{}", lab.story().await);
+        lab.node_vms().is_empty() && lab.agents().await.is_empty()
+    })
+    .await;
+    assert!(lab.vsphere_agents().await.is_empty());
     forge.stop().await;
 }
