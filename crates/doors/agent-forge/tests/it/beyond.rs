@@ -547,3 +547,47 @@ async fn many_nodes_whose_machines_went_unseen_go_when_a_person_has_looked() {
         forge.stop().await;
     }
 }
+
+/// F13: a VM that was given up by mistake can be had back for a while.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_goes_stays_in_quarantine_off_and_under_another_name_until_its_time_is_over() {
+    for is_forced in [false, true] {
+        let lab = Lab::new().await;
+        lab.apply_pool(json!({"spec": {"cleanup": {"quarantine": "1h"}}})).await;
+        let forge = lab.forge();
+        lab.neighbours.scale(1);
+        lab.until("a node", mins(60), async |lab| lab.ready_nodes().await == 1).await;
+        sleep(mins(2)).await;
+        lab.neighbours.scale(0);
+        lab.until("it is in quarantine", mins(20), async |lab| {
+            let all = lab.vsphere_agents().await;
+            all.first().is_some_and(|it| it.status.quarantined_at.is_some())
+        })
+        .await;
+        let names = lab.node_vms();
+        assert!(names[0].starts_with("blue-gp-0001-quarantined-"), "{names:?}");
+        assert_eq!(lab.vcenter.vm(&names[0]).unwrap().power, roost_vcenter_sim::Power::Off);
+        let reasons = lab.event_reasons().await;
+        assert_eq!(reasons.iter().filter(|it| *it == "VMQuarantined").count(), 1, "{reasons:?}");
+        // Its name is free, and its Agent is nobody's.
+        assert!(lab.vcenter.vm("blue-gp-0001").is_none());
+        assert_eq!(lab.agents().await[0].data["spec"]["approved"], false);
+        lab.neighbours.scale(1);
+        lab.until("another node", mins(30), async |lab| lab.ready_nodes().await == 1).await;
+        assert_eq!(lab.node_vms().len(), 2, "the first one is still there");
+        let old = lab.vsphere_agents().await.remove(0);
+        let told = old.status.conditions.iter().find(|it| it.type_ == "Ready").unwrap();
+        assert_eq!(told.reason, "Quarantined");
+        if is_forced {
+            let force = json!({"metadata": {"annotations": {"agent-forge.containeroo.ch/force-delete": "true"}}});
+            let params = PatchParams::default();
+            lab.agents_api().patch(&old.name_any(), &params, &Patch::Merge(force)).await.unwrap();
+        }
+        let within = if is_forced { mins(5) } else { mins(60) };
+        lab.until("it is gone with its Agent", within, async |lab| {
+            lab.node_vms() == ["blue-gp-0002"] && lab.agents().await.len() == 1
+        })
+        .await;
+        forge.stop().await;
+    }
+}

@@ -548,6 +548,37 @@ async fn an_agent_without_labels_is_known_by_its_second_card() {
     forge.stop().await;
 }
 
+/// W19: a name of more than 63 letters is no value of a label.
+#[tokio::test(start_paused = true)]
+async fn a_machine_with_a_long_name_gets_its_agent() {
+    // A provider that names machines by name could not label the Agent at all.
+    let lab = Lab::with(1, |sim| sim.ref_by = RefBy::Uid).await;
+    lab.apply_pool(json!({})).await;
+    let forge = lab.forge();
+    let names = ["a", "b"].map(|end| format!("blue-gp-{}-{end}", "x".repeat(62)));
+    for name in &names {
+        lab.add_agent_machine(name).await;
+    }
+    let bound = async |name: &str| {
+        let machine = lab.agent_machines_api().get(name).await.unwrap();
+        machine.data["status"]["agentRef"]["name"].as_str().map(str::to_owned)
+    };
+    lab.until("both are bound", mins(30), async |_| {
+        bound(&names[0]).await.is_some() && bound(&names[1]).await.is_some()
+    })
+    .await;
+    let own = bound(&names[0]).await;
+    assert_ne!(own, bound(&names[1]).await, "each has its own");
+    assert_eq!(lab.node_vms().len(), 2);
+    let pin = "agent-forge.containeroo.ch/agent-machine";
+    let machine = lab.agent_machines_api().get(&names[0]).await.unwrap();
+    let pinned = machine.data["spec"]["agentLabelSelector"]["matchLabels"][pin].as_str().unwrap();
+    assert_eq!(pinned.len(), 63);
+    let agent = lab.agents().await.into_iter().find(|it| Some(it.name_any()) == own).unwrap();
+    assert_eq!(agent.labels().get(pin).map(String::as_str), Some(pinned));
+    forge.stop().await;
+}
+
 /// W28: what belongs to other clusters was kept whole. It is looked at no further than to know that, and never written.
 #[tokio::test(start_paused = true)]
 async fn objects_of_other_clusters_are_neither_shown_nor_changed() {
