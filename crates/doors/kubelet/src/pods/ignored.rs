@@ -1,6 +1,6 @@
 //! Fields of a pod that a VM cannot follow. The pod's owner is told once, instead of wondering.
 
-use k8s_openapi::api::core::v1::{Pod, Probe, Volume};
+use k8s_openapi::api::core::v1::{Pod, PodSecurityContext, Probe, Volume};
 
 /// Their paths, as `kubectl explain` names them.
 pub(super) fn ignored_fields(pod: &Pod) -> Vec<String> {
@@ -25,7 +25,8 @@ pub(super) fn ignored_fields(pod: &Pod) -> Vec<String> {
     let starts_again = spec.restart_policy.as_deref().is_none_or(|policy| policy == "Always");
     note(!starts_again, "spec.restartPolicy");
     // The API server gives every pod an empty one.
-    let is_empty = spec.security_context.as_ref().is_none_or(|it| *it == Default::default());
+    let none = PodSecurityContext::default();
+    let is_empty = spec.security_context.as_ref().is_none_or(|it| *it == none);
     note(!is_empty, "spec.securityContext");
     let Some(container) = spec.containers.first() else { return found };
     note(is_full(container.command.as_ref().map(Vec::len)), "spec.containers[0].command");
