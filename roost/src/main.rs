@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     // A service logs as its file says, a demo by where it is shown. What the doctor finds is its report.
     match args.command {
         Command::Run { .. }
-        | Command::Kubelet
+        | Command::Kubelet(_)
         | Command::AgentForge(_)
         | Command::VmOperator(_) => {}
         Command::Demo(ref demo) => telemetry::init_demo(demo.has_terminal()),
@@ -84,7 +84,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Crds { doors } => crds::print(&doors)?,
         Command::Demo(args) => return roost_demo::run(args).await,
         Command::Doctor(args) => return Ok(doctor::run(args).await),
-        Command::Kubelet => Box::pin(kubelet::run()).await?,
+        Command::Kubelet(options) => Box::pin(kubelet::run(&options)).await?,
         Command::Man { dir } => man::write(dir.as_deref())?,
         Command::Run { config, observe_only } => serve::run(&config, observe_only).await?,
         Command::Sim { simulator } => return roost_sim_serve::serve(simulator).await,

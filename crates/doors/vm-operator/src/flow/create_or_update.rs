@@ -26,21 +26,19 @@ pub(crate) async fn create_or_update(cx: &Context, vm: &mut Draft<VirtualMachine
     at(CreateOrUpdate, "find the VM");
     let found = find(vm, &cx.provider.fleet.mirror().snapshot());
     let found = found.map_err(Halt::because("looking for the VM"));
-    match found.inspect_err(|halt| emit_failure(cx, vm, "ReconcileNormalFailure", halt))? {
-        Some(row) => {
-            // What was started and failed has its event already.
-            let is_told = before.is_some();
-            let ended = update_virtual_machine(cx, &key, vm, &row, before).await;
-            if !is_told {
-                ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "UpdateFailure", halt));
-            }
-            ended
+    let found = found.inspect_err(|halt| emit_failure(cx, vm, "ReconcileNormalFailure", halt))?;
+    if let Some(row) = found {
+        // What was started and failed has its event already.
+        let is_told = before.is_some();
+        let ended = update_virtual_machine(cx, &key, vm, &row, before).await;
+        if !is_told {
+            ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "UpdateFailure", halt));
         }
-        None => {
-            let ended = create_virtual_machine(cx, vm).await;
-            ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "CreateFailure", halt));
-            ended
-        }
+        ended
+    } else {
+        let ended = create_virtual_machine(cx, vm).await;
+        ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "CreateFailure", halt));
+        ended
     }
 }
 

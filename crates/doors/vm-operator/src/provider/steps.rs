@@ -84,14 +84,15 @@ pub(crate) struct Begun {
     steps: Steps,
     key: Key,
     now: Timestamp,
-    begun: Instant,
+    started: Instant,
     is_open: bool,
 }
 
 impl Begun {
     /// What is to be told of the step's end. It says nothing when it is dropped.
     pub(crate) fn told<T>(&self) -> impl FnOnce(Result<T, MachineError>) + Send + use<T> {
-        let (steps, key, now, begun) = (self.steps.clone(), self.key.clone(), self.now, self.begun);
+        let (steps, key, now, begun) =
+            (self.steps.clone(), self.key.clone(), self.now, self.started);
         move |ended| {
             let error = ended.err().map(|error| Chain(&error).to_string());
             steps.end(&key, error, now + begun.elapsed());
@@ -159,7 +160,7 @@ impl Steps {
     /// Notes that a step begins. It runs for as long as what is returned is held, or the step was handed to whoever tells of its end.
     pub(crate) fn begin(&self, key: &Key, step: Done, now: Timestamp) -> Begun {
         self.state().running.insert(key.clone(), Running { step, since: now });
-        Begun { steps: self.clone(), key: key.clone(), now, begun: Instant::now(), is_open: true }
+        Begun { steps: self.clone(), key: key.clone(), now, started: Instant::now(), is_open: true }
     }
 
     pub(crate) fn end(&self, key: &Key, error: Option<String>, now: Timestamp) {

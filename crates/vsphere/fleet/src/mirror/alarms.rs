@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(alarms.take(at(7_200)), []);
         alarms.set(&vm, at(7_210));
         assert_eq!(alarms.take(at(7_205)), []);
-        assert_eq!(alarms.take(at(3_600)), [vm.clone()]);
+        assert_eq!(alarms.take(at(3_600)), std::slice::from_ref(&vm));
         assert_eq!((alarms.next(), alarms.take(at(7_210))), (None, Vec::new()));
         alarms.set(&vm, at(7_220));
         assert_eq!(alarms.take(at(7_220)), [vm]);
