@@ -279,6 +279,6 @@ fn ten_thousand_vms_take_a_few_kilobytes_each() {
     let process = start("vcenter-many", &["--vms", "10000"]);
     let all = process.resident_mb();
     let each = (all - few) / 9_990.0 * 1e3;
-    assert!(each < 5.0, "{each:.1} kB for each VM: {all:.0} MB for all, {few:.0} MB for ten");
+    assert!(each < 10.0, "{each:.1} kB for each VM: {all:.0} MB for all, {few:.0} MB for ten");
     assert!(each > 0.1, "they are there: {each:.3} kB");
 }
