@@ -7,7 +7,7 @@ use roost_oracle::Kubectl;
 use serde_json::json;
 
 use crate::real::{field, free_port, furnish, pool};
-use crate::wire::{Process, Site, VcenterSim, roost, until, within};
+use crate::wire::{Control, Process, Site, VcenterSim, roost, until, within};
 
 const PATIENCE: u64 = 180;
 
@@ -63,9 +63,7 @@ async fn a_service_with_the_section_serves_its_pools_beside_all_else() {
     assert!(status.contains("agent-forge"), "{status}");
     let pools = asked(&["pools"]);
     assert!(pools.contains("blue/blue-gp"), "{pools}");
-    let overview = reqwest::get(format!("{url}/api/v1/overview")).await.unwrap();
-    let overview: serde_json::Value =
-        serde_json::from_slice(&overview.bytes().await.unwrap()).unwrap();
+    let overview = Control::new(&url).get("api/v1/overview").await;
     assert_eq!(overview["doors"][0]["path"], "agentmachines", "{overview}");
     let (code, _) = service.interrupt();
     assert_eq!(code, Some(0));

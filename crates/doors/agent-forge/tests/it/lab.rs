@@ -589,6 +589,14 @@ impl Lab {
         all.into_iter().filter_map(|event| event.reason).collect()
     }
 
+    /// How often something was told: the same again counts in its event.
+    pub(crate) async fn times_told(&self, reason: &str) -> i32 {
+        let api: Api<k8s_openapi::api::events::v1::Event> = Api::all(self.client.clone());
+        let all = api.list(&ListParams::default()).await.unwrap().items;
+        let told = all.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+        told.map(|event| event.series.map_or(1, |series| series.count)).sum()
+    }
+
     /// An AgentMachine of the NodePool without a Machine. The provider says of it that no Agent suits it.
     pub(crate) async fn add_agent_machine(&self, name: &str) {
         let mut machine = DynamicObject::new(name, &outside::agent_machines())
