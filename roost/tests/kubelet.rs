@@ -222,7 +222,7 @@ fn the_doctor_tells_a_good_host_from_a_broken_one() {
     }
     let doctor = |change: &dyn Fn(&mut Command)| {
         let mut command = on_host(&site, roost(&["doctor", "kubelet"]));
-        command.env("KUBECONFIG", &kubeconfig).env("EPOCH_URL", registry());
+        command.env("KUBECONFIG", kubeconfig).env("EPOCH_URL", registry());
         command.env("VK_TLS_CERT", site.file("tls.crt")).env("VK_TLS_KEY", site.file("tls.key"));
         change(&mut command);
         let output = command.output().unwrap();
