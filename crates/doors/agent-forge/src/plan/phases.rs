@@ -62,14 +62,25 @@ pub fn refresh(mut owned: Vec<Record>, input: &PhaseInput<'_>) -> Vec<Record> {
 /// Surer ways of knowing come first.
 fn find_agent<'a>(vm: &OwnedVm, agents: &[&'a AgentView]) -> Option<&'a AgentView> {
     let by = |is: &dyn Fn(&AgentView) -> bool| agents.iter().rev().find(|agent| is(agent)).copied();
-    by(&|agent| matches_uuid(vm, &agent.identity))
-        .or_else(|| by(&|agent| matches_mac(vm, &agent.identity)))
-        .or_else(|| {
-            let is_named =
-                |agent: &AgentView| !vm.name.is_empty() && vm.name == agent.observed_hostname();
-            by(&|agent| is_named(agent) && !conflict(vm, &agent.identity))
-        })
+    let known = by(&|agent| matches_uuid(vm, &agent.identity))
+        .or_else(|| by(&|agent| matches_mac(vm, &agent.identity)));
+    // An Agent of the same name that is there before the VM is that of an earlier one. Taken for this VM's it would be missed as soon as the VM has its
+    // identity, and the VM would be replaced for that.
+    if known.is_some() || is_being_made(vm) {
+        return known;
+    }
+    let is_named = |agent: &AgentView| !vm.name.is_empty() && vm.name == agent.observed_hostname();
+    by(&|agent| is_named(agent) && !conflict(vm, &agent.identity))
         .or_else(|| by(&|agent| refers_to(vm, agent) && !conflict(vm, &agent.identity)))
+}
+
+/// It was asked for and has no identity yet.
+fn is_being_made(vm: &OwnedVm) -> bool {
+    let is_asked = matches!(
+        vm.reason,
+        Some(Reason::CreateRequested | Reason::VmReplacing | Reason::VmCreatePending)
+    );
+    is_asked && vm.bios_uuid.is_empty() && vm.phase == Some(Phase::Provisioning)
 }
 
 fn with_agent(vm: &mut OwnedVm, agent: &AgentView, input: &PhaseInput<'_>) {

@@ -51,6 +51,20 @@ fn a_vm_whose_agent_is_gone_is_an_orphan() {
     assert_eq!(shown(&case.refreshed()[0]), (Phase::Available, Reason::AgentAvailable));
 }
 
+/// Such a VM took the Agent for its own, missed it as soon as it had an identity, and was replaced for that, again and again.
+#[test]
+fn the_agent_that_an_earlier_vm_left_is_not_that_of_a_vm_which_is_being_made() {
+    for reason in [Reason::VmReplacing, Reason::CreateRequested, Reason::VmCreatePending] {
+        let mut owned = vm("a", Phase::Provisioning, reason);
+        (owned.bios_uuid, owned.mac_address) = (String::new(), String::new());
+        let mut case = Case::new(waiting(1), vec![agent("a")], vec![owned]);
+        case.owned[0].made = false;
+        let vms = case.refreshed();
+        assert_eq!(shown(&vms[0]), (Phase::Provisioning, reason));
+        assert!(vms[0].agent_ref.is_none() && vms[0].bios_uuid.is_empty(), "{:?}", vms[0]);
+    }
+}
+
 #[test]
 fn a_bound_agent_makes_a_bound_vm_with_its_machine() {
     let owned = vm("a", Phase::Available, Reason::AgentAvailable);
