@@ -81,7 +81,7 @@ fn vm(number: u32) -> Update {
 }
 
 fn batch(updates: Vec<Update>) -> Batch {
-    Batch { updates, synced: true, resynced: false }
+    Batch { updates, missing: Vec::new(), synced: true, resynced: false }
 }
 
 fn mirror() -> Mirror {

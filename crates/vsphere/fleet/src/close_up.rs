@@ -270,6 +270,10 @@ impl CloseUp {
             for update in batch.updates {
                 state.apply(update);
             }
+            // Whoever looks at one in the next pass asks anew: a VM may have been shown to us again since.
+            for missing in batch.missing {
+                state.wanted.remove(&VmId::from(&missing));
+            }
         }
         if state.generation > before {
             self.shared.generation.send_replace(state.generation);

@@ -107,6 +107,26 @@ async fn looking_away_and_destroying_end_it_and_looking_again_begins_it() {
     assert!(changed.contains(&one) && changed.contains(&other), "{changed:?}");
 }
 
+/// As with a VM that the server did not show at that moment.
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_was_missing_can_be_asked_for_again() {
+    let lab = Lab::new(30).await;
+    let fleet = fleet(&lab).await;
+    let shown = claim(&lab, &fleet, "DC0_C0_RP0_VM3").await;
+    fleet.close_up().look_at(&shown).unwrap();
+    wait_for("one is shown", || fleet.close_up().of(&shown).is_some()).await;
+    let missing = VmId::new("vm-nowhere");
+    fleet.mirror().created(&missing, Wrote::new().name("x").annotation("hv1/x"));
+    let asked = || lab.vcenter.counters().calls_of("ModifyListView");
+    for _ in 0..2 {
+        let before = asked();
+        fleet.close_up().look_at(&missing).unwrap();
+        wait_for("it is asked for", || asked() > before).await;
+        sleep(Duration::from_secs(1)).await;
+        assert!(fleet.close_up().of(&missing).is_none());
+    }
+}
+
 /// Whatever breaks the stream, the close-up is whole again afterwards, also with what was asked for meanwhile.
 #[tokio::test(start_paused = true)]
 async fn it_comes_back_after_a_break() {

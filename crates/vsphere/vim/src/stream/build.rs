@@ -22,6 +22,8 @@ pub(super) struct Built {
     filter: SessionObject,
     /// The calculation that was under way; only a later one is sure to cover the filter.
     pub(super) during: u64,
+    /// Objects of a list that do not exist.
+    pub(super) missing: Vec<MoRef>,
 }
 
 impl Built {
@@ -66,16 +68,17 @@ impl Core {
         collector: &MoRef,
         spec: WatchSpec,
     ) -> Result<Built, CallError> {
-        let view = match spec.objects {
+        let (view, missing) = match spec.objects {
             Watched::Container { container, kinds, recursive } => {
                 let kind = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
                 let call =
                     CreateContainerView { this: self.view_manager()?, container, kind, recursive };
-                self.create_in(lease, call, Destroy::View).await?
+                (self.create_in(lease, call, Destroy::View).await?, Vec::new())
             }
-            Watched::Objects(objects) => self.build_list(lease, objects).await?.0,
+            Watched::Objects(objects) => self.build_list(lease, objects).await?,
         };
-        self.build_filter(lease, collector, view, spec.properties).await
+        let built = self.build_filter(lease, collector, view, spec.properties).await?;
+        Ok(Built { missing, ..built })
     }
 
     /// A list view of these objects, and those of them that do not exist.
@@ -106,7 +109,7 @@ impl Core {
         let spec = PropertyFilterSpec::of_view(view.moref(), properties);
         let call = CreateFilter { this: collector.clone(), spec, partial_updates: false };
         let filter = self.create_in(lease, call, Destroy::Filter).await?;
-        Ok(Built { view, filter, during: 0 })
+        Ok(Built { view, filter, during: 0, missing: Vec::new() })
     }
 
     fn view_manager(&self) -> Result<MoRef, CallError> {

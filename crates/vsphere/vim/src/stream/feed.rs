@@ -3,7 +3,7 @@
 //! The hub never waits for a slow reader. Updates of one object are merged while they wait, so what piles up is bounded by
 //! what exists, not by what happened.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use roost_vim_wire::MoRef;
@@ -23,6 +23,7 @@ pub(crate) struct Feed {
 struct Pending {
     slots: Vec<Option<Slot>>,
     by_object: HashMap<MoRef, usize>,
+    missing: BTreeSet<MoRef>,
     synced: bool,
     told_synced: bool,
     resynced: bool,
@@ -44,6 +45,11 @@ impl Feed {
     /// `fresh` says that the subscriber was never told of the object, or last that it left.
     pub(super) fn push(&self, obj: MoRef, change: Change, fresh: bool) {
         self.pending().push(obj, change, fresh);
+    }
+
+    /// Objects that the subscriber has named and that do not exist.
+    pub(super) fn miss(&self, objects: Vec<MoRef>) {
+        self.pending().missing.extend(objects);
     }
 
     /// Lets the reader see what was pushed.
@@ -106,7 +112,7 @@ impl Feed {
 impl Pending {
     fn has_news(&self) -> bool {
         let has_turned = self.synced != self.told_synced || self.resynced;
-        !self.by_object.is_empty() || has_turned && !self.ended
+        !self.by_object.is_empty() || !self.missing.is_empty() || has_turned && !self.ended
     }
 
     fn push(&mut self, obj: MoRef, change: Change, fresh: bool) {
@@ -136,7 +142,13 @@ impl Pending {
         self.by_object.clear();
         let updates =
             std::mem::take(&mut self.slots).into_iter().flatten().map(|slot| slot.update).collect();
-        Batch { updates, synced: self.synced, resynced: std::mem::take(&mut self.resynced) }
+        let missing = std::mem::take(&mut self.missing).into_iter().collect();
+        Batch {
+            updates,
+            missing,
+            synced: self.synced,
+            resynced: std::mem::take(&mut self.resynced),
+        }
     }
 }
 
@@ -224,7 +236,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_and_a_break_are_news_once_also_without_objects() {
-        let batch = |synced, resynced| Some(Batch { updates: vec![], synced, resynced });
+        let batch =
+            |synced, resynced| Some(Batch { updates: vec![], missing: vec![], synced, resynced });
         let feed = Feed::default();
         feed.set_synced(false);
         assert_eq!(feed.next().await, batch(true, false));

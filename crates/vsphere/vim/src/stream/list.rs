@@ -57,17 +57,18 @@ impl ObjectList {
         }
     }
 
-    /// The server did it, but for objects that do not exist. Those are not asked for again.
-    pub(super) fn changed(&mut self, change: ListChange, missing: &[MoRef]) {
+    pub(super) fn changed(&mut self, change: ListChange) {
         (self.changing, self.paused_until) = (false, None);
         for obj in &change.remove {
             self.listed.remove(obj);
         }
         self.listed.extend(change.add);
-        for obj in missing {
-            self.listed.remove(obj);
-            self.wanted.remove(obj);
-        }
+    }
+
+    /// The object does not exist. It is not asked for again, unless somebody wants it anew.
+    pub(super) fn missing(&mut self, obj: &MoRef) {
+        self.listed.remove(obj);
+        self.wanted.remove(obj);
     }
 
     pub(super) fn not_changed(&mut self, until: Instant) {
@@ -102,7 +103,8 @@ mod tests {
         assert_eq!(change, ListChange { add: vms(&["c", "d"]), remove: vms(&["a"]) });
         list.change(vec![], &vms(&["b"]));
         assert!(!list.is_due(now), "one change at a time");
-        list.changed(change, &vms(&["d"]));
+        list.changed(change);
+        list.missing(&MoRef::vm("d"));
         assert_eq!(list.begin_change(), ListChange { add: vec![], remove: vms(&["b"]) });
     }
 
@@ -114,7 +116,7 @@ mod tests {
         let change = list.begin_change();
         list.change(vms(&["a"]), &[]);
         list.left(&MoRef::vm("a"));
-        list.changed(change, &[]);
+        list.changed(change);
         list.left(&MoRef::vm("a"));
         assert_eq!(list.begin_change().add, vms(&["a"]));
     }

@@ -15,6 +15,8 @@ use crate::{CallError, Properties};
 pub struct Batch {
     /// At most one per object.
     pub updates: Vec<Update>,
+    /// Objects that were named and do not exist. Nothing more is told of them unless they are named again.
+    pub missing: Vec<MoRef>,
     /// With this batch, everything that the server shows has been delivered. False while the first load is under way, and
     /// from a break until the load after it is complete: what is missing then may yet come. A break is told at once, if
     /// need be with a batch that holds nothing else.
@@ -92,7 +94,7 @@ impl Subscription {
     }
 
     /// Changes which single objects are watched. What is added enters, what is removed leaves, and the others are not told again. Objects that do not
-    /// exist are left out. Only for a watch of [`Watched::Objects`](super::Watched::Objects).
+    /// exist are left out and told as [`missing`](Batch::missing). Only for a watch of [`Watched::Objects`](super::Watched::Objects).
     pub fn change_objects(&self, add: Vec<MoRef>, remove: Vec<MoRef>) {
         let _ = self.commands.send(Command::Relist { id: self.id, add, remove });
     }

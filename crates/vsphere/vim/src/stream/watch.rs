@@ -125,6 +125,14 @@ impl Watch {
         self.feed.push(obj, Change::Leave, false);
     }
 
+    /// Objects that were named and do not exist. They are not asked for any more; whoever named them is told, and may name them again.
+    pub(super) fn missing(&mut self, objects: Vec<MoRef>) {
+        if let Some(list) = &mut self.list {
+            objects.iter().for_each(|obj| list.missing(obj));
+        }
+        self.feed.miss(objects);
+    }
+
     fn see(&mut self, obj: &MoRef) {
         if let Load::Loading { seen, .. } = &mut self.load {
             seen.insert(obj.clone());

@@ -110,6 +110,7 @@ pub(crate) struct Mirror {
     pub(crate) objects: BTreeMap<MoRef, Properties>,
     pub(crate) entered: BTreeSet<MoRef>,
     pub(crate) left: BTreeSet<MoRef>,
+    pub(crate) missing: Vec<MoRef>,
     pub(crate) synced: bool,
     pub(crate) resyncs: u32,
 }
@@ -121,6 +122,7 @@ impl Mirror {
             objects: BTreeMap::new(),
             entered: BTreeSet::new(),
             left: BTreeSet::new(),
+            missing: Vec::new(),
             synced: false,
             resyncs: 0,
         }
@@ -146,6 +148,7 @@ impl Mirror {
                 }
             }
         }
+        self.missing.extend(batch.missing);
         self.synced = batch.synced;
         self.resyncs += u32::from(batch.resynced);
     }

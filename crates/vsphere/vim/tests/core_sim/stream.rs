@@ -72,6 +72,24 @@ async fn keyed_and_nested_paths_are_followed() {
     assert_eq!(vms.objects[&vm].get(key), None, "removed with its key");
 }
 
+/// Nothing else is ever told of them, and whoever named them must know that it may have to name them again.
+#[tokio::test(start_paused = true)]
+async fn objects_that_are_named_and_do_not_exist_are_told_to_be_missing() {
+    let lab = Lab::new(options()).await;
+    let vm = lab.vcenter.find("/DC0/vm/DC0_H0_VM0").unwrap();
+    let spec = WatchSpec {
+        objects: Watched::Objects(vec![vm.clone(), MoRef::vm("vm-first")]),
+        ..WatchSpec::object(vm.clone(), &["name"])
+    };
+    let mut vms = Mirror::new(lab.client.watch(spec).await.unwrap());
+    vms.sync().await;
+    assert_eq!(vms.missing, [MoRef::vm("vm-first")], "when the list is made");
+    vms.subscription.change_objects(vec![MoRef::vm("vm-later")], vec![]);
+    vms.follow(Duration::from_secs(5)).await;
+    assert_eq!(vms.missing, ["vm-first", "vm-later"].map(MoRef::vm), "when it changes");
+    assert_eq!(vms.objects.keys().collect::<Vec<_>>(), [&vm]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_load_of_many_pages_is_whole() {
     let lab = Lab::new(vms(1_050)).await;

@@ -75,6 +75,7 @@ impl Hub {
         match result {
             Ok(mut built) => {
                 built.during = up.calculation;
+                watch.missing(std::mem::take(&mut built.missing));
                 for update in up.take_strays(built.filter()) {
                     watch.apply(update);
                 }
@@ -110,7 +111,9 @@ impl Hub {
         match result {
             Ok(missing) => {
                 watch.failures = 0;
-                list.changed(change, &missing);
+                list.changed(change);
+                watch.missing(missing);
+                watch.publish();
             }
             Err(error) if Self::is_link_lost(&error) => self.break_link(Some(&error)),
             Err(error) => {

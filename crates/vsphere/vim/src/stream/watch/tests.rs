@@ -91,3 +91,18 @@ async fn after_a_break_only_a_complete_load_makes_objects_leave() {
     );
     assert_eq!(watch.feed.status.borrow().resyncs, 1);
 }
+
+/// The server's answer to the change of the list is all that is ever said of such an object.
+#[tokio::test]
+async fn who_named_an_object_that_does_not_exist_is_told_and_may_name_it_again() {
+    let mut watch = watch();
+    watch.begin_building();
+    watch.missing(vec![MoRef::vm("vm-1")]);
+    watch.loaded(Timestamp::UNIX_EPOCH);
+    let batch = watch.feed.next().await.unwrap();
+    assert_eq!((batch.missing, batch.updates), (vec![MoRef::vm("vm-1")], vec![]));
+    let list = watch.list.as_mut().unwrap();
+    assert!(!list.is_due(Instant::now()), "it is not asked for again");
+    list.change(vec![MoRef::vm("vm-1")], &[]);
+    assert!(list.is_due(Instant::now()), "unless somebody does");
+}
