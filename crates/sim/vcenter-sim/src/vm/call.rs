@@ -43,7 +43,8 @@ pub(crate) fn call(
         CheckCompatibilityTask => |call| check::compatibility(world, cx, (this, call.vm, call.host, call.pool)),
         CheckVmConfigTask => |call| check::config(world, cx, this, (call.spec, call.vm, call.host, call.pool)),
         AcquireTicket => |call| console::ticket(world, this, &call.ticket_type),
-        CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, call),
+        CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, ("CreateSnapshot_Task", call)),
+        CreateSnapshotExTask => |call| snapshot_ops::create_ex(world, cx, this, call),
         RevertToCurrentSnapshotTask => |call| {
             snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false))
         },
