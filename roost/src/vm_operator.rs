@@ -1,6 +1,7 @@
 //! `roost vm-operator`: the front door of `VirtualMachine` objects, with the environment of the upstream manager.
 
 mod rate_limit;
+mod reload;
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -29,6 +30,7 @@ use roost_vm_operator::{
 };
 use tokio::task::JoinSet;
 
+use self::reload::SecretLogin;
 use crate::cli::VmOperator;
 use crate::fleets::Fleets;
 use crate::manager::{self, CertificateFiles, Servers, address, lease};
@@ -46,6 +48,7 @@ pub(crate) async fn run(options: VmOperator) -> anyhow::Result<()> {
         open(&client, &home, secret, &Fleets::default()).await?;
     let lease = options.leader_elect.then(|| lease(&home, LEASE));
     let mut settings = over(settings, &provider, lease);
+    settings.uses_priorities = options.use_priority_queue;
     if options.webhook_service_container_port != 0 {
         settings.admission.operator_account = own_account(&client).await?;
     }
@@ -79,10 +82,19 @@ pub(crate) async fn run(options: VmOperator) -> anyhow::Result<()> {
     let core = Arc::new(FleetCore::new(WORDS, move || vec![shown.clone()]));
     options.page.show(&mut servers, Arc::new(door.door()), Some(core)).await?;
     say(&format!("VirtualMachine objects become VMs on {host}; Ctrl-C stops it, VMs run on\n"));
-    Box::pin(door.run(interrupted)).await;
+    let mut changed = None;
+    let ended = async {
+        tokio::select! {
+            () = interrupted => {}
+            words = reload::places_changed(client.clone(), home.clone(), provider.clone()) => {
+                changed = Some(words);
+            }
+        }
+    };
+    Box::pin(door.run(ended)).await;
     servers.close().await;
     fleet.shut_down().await;
-    Ok(())
+    changed.map_or(Ok(()), |words| Err(anyhow::Error::msg(words)))
 }
 
 fn metrics_tls(options: &VmOperator) -> anyhow::Result<ServerTls> {
@@ -155,7 +167,12 @@ pub(crate) async fn credentials(
     let Some(secret) = secret else {
         bail!("there is no {place}; it holds username and password of the vCenter");
     };
-    let data = secret.data.unwrap_or_default();
+    credentials_of(&secret, &place)
+}
+
+fn credentials_of(secret: &Secret, place: &str) -> anyhow::Result<Credentials> {
+    let empty = std::collections::BTreeMap::new();
+    let data = secret.data.as_ref().unwrap_or(&empty);
     let text = |key: &str| -> anyhow::Result<String> {
         let Some(bytes) = data.get(key) else { bail!("{place} lacks {key}") };
         // The value is not quoted: it is secret.
@@ -163,7 +180,11 @@ pub(crate) async fn credentials(
             .ok()
             .with_context(|| format!("{place}: {key} is no text"))
     };
-    Ok(Credentials::new(text("username")?.trim(), text("password")?.trim_end_matches('\n')))
+    let (user, password) = (text("username")?, text("password")?);
+    let (user, password) = (user.trim(), password.trim_end_matches('\n'));
+    // The vCenter would count it as a bad login.
+    anyhow::ensure!(!password.is_empty(), "{place}: password is empty");
+    Ok(Credentials::new(user, password))
 }
 
 /// The vCenter that the ConfigMap names.
@@ -187,8 +208,10 @@ pub(crate) async fn open(
     let (fleet, is_new) = if let Some(fleet) = fleets.at(&address) {
         (fleet, false)
     } else {
-        let login = credentials(client, home, secret).await?;
-        let fleet = log_in(&config, &address, login).await?;
+        let name = secret.unwrap_or_else(|| CREDENTIALS_SECRET.to_owned());
+        let login = SecretLogin::new(credentials(client, home, Some(name.clone())).await?);
+        let fleet = log_in(&config, &address, login.clone()).await?;
+        login.follow(client, home, &name);
         fleets.share(&address, &fleet);
         (fleet, true)
     };
@@ -208,7 +231,7 @@ pub(crate) fn address_of(config: &ProviderConfig) -> String {
 async fn log_in(
     config: &ProviderConfig,
     address: &str,
-    login: Credentials,
+    login: SecretLogin,
 ) -> anyhow::Result<Fleet> {
     let mut vcenter = Settings::new(address, login).context("VcPNID")?;
     vcenter.stream.read_instead = Some(READ_INSTEAD);

@@ -311,3 +311,118 @@ fn what_is_missing_is_named() {
     assert!(said.contains("Secret vmop-system/wcp-vmop-sa-vc-auth lacks username"), "{said}");
     assert!(!said.contains("geheim-7"), "{said}");
 }
+
+/// An API server and a vCenter of this program, with the definitions and the provider of the page.
+struct Embedded {
+    kubectl: Kubectl,
+    kubeconfig: String,
+    _kube: Process,
+    _vcenter: Process,
+}
+
+impl Embedded {
+    fn start(site: &Site) -> Option<Self> {
+        let mut kube = roost(&["sim", "kube", "--listen", "127.0.0.1:0", "--seed", "7"]);
+        kube.current_dir(site.folder());
+        let kube = Process::start(kube, &site.file("kube-log"), "Ctrl-C");
+        let kubeconfig = kube.line("export KUBECONFIG=").to_owned();
+        let kubectl = Kubectl::new(kubeconfig.as_ref())?;
+        let vcenter = roost(&["sim", "vcenter", "--listen", "127.0.0.1:0", "--seed", "7"]);
+        let vcenter = Process::start(vcenter, &site.file("vcenter-log"), "Ctrl-C");
+        let url = vcenter.word("http://127").strip_suffix("/sdk").unwrap().to_owned();
+        let definitions = roost(&["crds", "vm-operator"]).output().unwrap();
+        let definitions = kubectl.file("crds.yaml", str::from_utf8(&definitions.stdout).unwrap());
+        kubectl.stdout(&["apply", "--server-side", "-f", &definitions]);
+        let provider = documented(1).replace("http://127.0.0.1:8989", &url);
+        kubectl.stdout(&["apply", "-f", &kubectl.file("provider.yaml", &provider)]);
+        Some(Self { kubectl, kubeconfig, _kube: kube, _vcenter: vcenter })
+    }
+
+    /// Findings of `roost doctor vm-operator`: verdict, check, what was found.
+    fn doctor(&self) -> (Option<i32>, Vec<(String, String, String)>) {
+        let mut doctor = roost(&["doctor", "vm-operator", "--json"]);
+        doctor.env("KUBECONFIG", &self.kubeconfig).env("POD_NAMESPACE", "vmop-system");
+        let output = doctor.output().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sections = said["sections"].as_array().unwrap().iter();
+        let findings = sections.flat_map(|section| section["findings"].as_array().unwrap());
+        let text = |of: &serde_json::Value| of.as_str().unwrap_or_default().to_owned();
+        let all =
+            findings.map(|one| (text(&one["verdict"]), text(&one["check"]), text(&one["found"])));
+        (output.status.code(), all.collect())
+    }
+}
+
+#[test]
+fn the_doctor_of_vm_operator_finds_what_is_there_and_names_what_is_not() {
+    let site = Site::new("vm-operator-doctor");
+    let Some(here) = Embedded::start(&site) else { return };
+    let (code, findings) = here.doctor();
+    assert_eq!(code, Some(0), "{findings:#?}");
+    let of = |check: &str| findings.iter().find(|(_, own, _)| own == check);
+    for check in [
+        "API server",
+        "definitions",
+        "rights",
+        "provider",
+        "login",
+        "datacenter",
+        "folder",
+        "resource pool",
+        "datastore",
+        "network",
+        "privileges",
+        "extension",
+    ] {
+        let (verdict, _, found) = of(check).unwrap_or_else(|| panic!("{check}: {findings:#?}"));
+        assert_eq!(verdict, "pass", "{check}: {found}");
+    }
+    assert!(of("extension").unwrap().2.contains("dev.roost.vm-operator"));
+    let (map, space) = ("vsphere.provider.config.vmoperator.vmware.com", "vmop-system");
+    let pool = r#"{"data": {"ResourcePool": "/DC0/host/nowhere/Resources"}}"#;
+    here.kubectl.stdout(&["patch", "configmap", map, "-n", space, "--type=merge", "-p", pool]);
+    let (code, findings) = here.doctor();
+    assert_ne!(code, Some(0));
+    let is_named = |(verdict, check, found): &(String, String, String)| {
+        verdict == "fail" && check == "resource pool" && found.contains("nowhere")
+    };
+    assert!(findings.iter().any(is_named), "{findings:#?}");
+}
+
+#[test]
+fn a_vm_is_waited_for_by_its_probe_and_another_config_map_ends_the_program_with_a_line() {
+    let site = Site::new("vm-operator-probe");
+    let Some(here) = Embedded::start(&site) else { return };
+    let kubectl = &here.kubectl;
+    let log = site.file("log");
+    let mut process = Process::start(operator(&here.kubeconfig), &log, "become VMs");
+    let probed = documented(2).replace(
+        "storageClass: gold}",
+        "storageClass: gold, readinessProbe: {guestHeartbeat: {}}}",
+    );
+    kubectl.stdout(&["apply", "-f", &kubectl.file("vm.yaml", &probed)]);
+    let ready = "--for=condition=Ready";
+    kubectl.stdout(&["wait", "vm/web-0", "-n", "team-a", ready, "--timeout=120s"]);
+    assert_eq!(field(kubectl, ".status.powerState"), "PoweredOn");
+    let (map, space) = ("vsphere.provider.config.vmoperator.vmware.com", "vmop-system");
+    let change = |patch: &str| {
+        kubectl.stdout(&["patch", "configmap", map, "-n", space, "--type=merge", "-p", patch]);
+    };
+    change(r#"{"metadata": {"labels": {"a": "b"}}}"#);
+    change(r#"{"data": {"VcPort": "none"}}"#);
+    let until_logged = |words: &str| {
+        for _ in 0..600 {
+            if std::fs::read_to_string(&log).unwrap().contains(words) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{words} is not in {}", std::fs::read_to_string(&log).unwrap());
+    };
+    until_logged("VcPort: none is no port");
+    assert!(!process.said().contains("has changed"));
+    change(r#"{"data": {"VcPort": "443", "NamespaceFolders": "false"}}"#);
+    until_logged("has changed; the next start uses it");
+    let (code, _) = process.interrupt();
+    assert_eq!(code, Some(1), "so that whoever runs it starts it again");
+}

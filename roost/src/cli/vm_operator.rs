@@ -20,6 +20,10 @@ pub(crate) struct VmOperator {
     #[arg(long, action = ArgAction::Set, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     pub(crate) leader_elect: bool,
 
+    /// Take new VMs, changes of power and deletions before what is only looked at again
+    #[arg(long, action = ArgAction::Set, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
+    pub(crate) use_priority_queue: bool,
+
     /// Serve metrics over HTTPS, to those whom the API server allows it
     #[arg(long, action = ArgAction::Set, default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     pub(crate) metrics_secure: bool,

@@ -124,6 +124,7 @@ fn wish_of(pool: &VsphereAgentPool, login: &Login) -> Wish {
         words: WORDS,
         places: places.filter(|(_, name)| !name.is_empty()).collect(),
         datacenter: vsphere.datacenter.clone().unwrap_or_default(),
+        extension: None,
     }
 }
 

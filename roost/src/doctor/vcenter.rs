@@ -17,6 +17,8 @@ pub(super) struct Wish {
     pub(super) words: TrustWords,
     pub(super) places: Vec<(Kind, String)>,
     pub(super) datacenter: String,
+    /// The extension that VMs are marked by, if the door registers one.
+    pub(super) extension: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +92,9 @@ pub(super) async fn examine(wish: Wish, clock: &Arc<dyn Clock>) -> Section {
                     let about = &client.observer().content().about;
                     findings.push(Finding::pass("login", about.full_name.clone()));
                     places(&client, &wish, &mut findings).await;
+                    if let Some(key) = &wish.extension {
+                        findings.push(extension(&client, key).await);
+                    }
                     let _ = tokio::time::timeout(GOODBYE, client.shutdown()).await;
                 }
                 Err(why) => findings.push(Finding::fail("login", why).advice(
@@ -134,6 +139,22 @@ async fn places(client: &Client, wish: &Wish, findings: &mut Vec<Finding>) {
                 findings.push(judge(*kind, &place.path, of_it));
             }
         }
+    }
+}
+
+/// VMs are made without it as well, so it is a warning at most.
+async fn extension(client: &Client, key: &str) -> Finding {
+    const CHECK: &str = "extension";
+    const NEEDS: &str = "Extension.Register";
+    let observer = client.observer();
+    let root = observer.content().root_folder.clone();
+    match within(CALL, observer.lacking_privileges(&[root], &[NEEDS])).await {
+        Err(why) => Finding::warn(CHECK, format!("the vCenter does not tell privileges: {why}")),
+        Ok(lacking) if lacking.iter().all(|it| it.privileges.is_empty()) => {
+            Finding::pass(CHECK, format!("{key} may be registered"))
+        }
+        Ok(_) => Finding::warn(CHECK, format!("{key} cannot be registered: {NEEDS} is missing"))
+            .advice("give the user that privilege on the root folder, or register the extension yourself; VMs are made without it, too"),
     }
 }
 

@@ -7,6 +7,7 @@ use roost_doctor::reach::TrustWords;
 use roost_doctor::{Finding, Section, Telling};
 use roost_supervise::Chain;
 use roost_vim::TlsTrust;
+use roost_vm_operator::api::names::SUPERVISOR_EXTENSION;
 
 use super::cluster;
 use super::vcenter::{self, Kind, Wish};
@@ -110,5 +111,6 @@ fn wish_of(config: &roost_vm_operator::ProviderConfig, login: roost_vim::Credent
         words: WORDS,
         places,
         datacenter: provider.datacenter.clone(),
+        extension: Some(provider.extension_key.clone()).filter(|key| key != SUPERVISOR_EXTENSION),
     }
 }

@@ -11,13 +11,16 @@ use super::outcome::{Flow, Halt};
 use super::update::mark_version;
 use crate::api::VirtualMachine;
 use crate::api::condition::{ConditionType, find};
-use crate::api::names::{annotation, finalizer, label};
+use crate::api::names::{annotation, extra_config, finalizer, label};
+use crate::api::vm::PauseState;
 use crate::front_door::trail::Chart::Normal;
 use crate::front_door::trail::at;
+use crate::provider::{find as find_vm, mark_pause};
 
 pub(crate) async fn reconcile_normal(cx: &Context, vm: &mut Draft<VirtualMachine>) -> Flow<Next> {
     at(Normal, "pause annotation");
     if has_pause_annotation(vm) {
+        show_pause(cx, vm);
         return Ok(Next::AwaitChange);
     }
     at(Normal, "finalizer");
@@ -38,6 +41,16 @@ pub(crate) async fn reconcile_normal(cx: &Context, vm: &mut Draft<VirtualMachine
 
 fn has_pause_annotation(vm: &VirtualMachine) -> bool {
     vm.is_paused_by_annotation()
+}
+
+/// Nothing is done, but it is shown who holds it: a person, or an administrator in vCenter as well.
+fn show_pause(cx: &Context, vm: &mut VirtualMachine) {
+    let found = find_vm(vm, &cx.provider.fleet.mirror().snapshot());
+    let is_paused = |row: std::sync::Arc<roost_fleet::Vm>| {
+        row.extra_config(extra_config::PAUSE).is_some_and(extra_config::is_true)
+    };
+    let by_admin = found.is_ok_and(|row| row.is_some_and(is_paused));
+    mark_pause(vm, PauseState::new(true, by_admin), cx.now());
 }
 
 /// True if it was not there. The one of old goes in any case.

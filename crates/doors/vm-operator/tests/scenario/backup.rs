@@ -1,6 +1,7 @@
 //! The copy of an object that its VM carries.
 
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};
 use roost_vcenter_sim::{Action, Rule};
 use roost_vim::Reconfigure;
@@ -103,4 +104,34 @@ async fn a_copy_that_vcenter_refuses_is_told() {
     lab.until("without a current copy", "web-0", failed).await;
     lab.site.vcenter.faults().clear();
     lab.until("backed up again", "web-0", backed_up).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn disks_and_the_version_are_in_the_copy_only_where_it_is_asked_for() {
+    let mut lab = Lab::new().await;
+    lab.apply(&off()).await;
+    lab.until("backed up", "web-0", backed_up).await;
+    let keys = [extra_config::BACKUP_CLASSIC_DISKS, extra_config::BACKUP_VERSION];
+    assert_eq!(keys.map(|key| carried(&lab, key)), [None, None]);
+    lab.stop().await;
+    lab.settings.provider.features.backup_disks = true;
+    lab.renew().await;
+    lab.start();
+    sleep(minutes(1)).await;
+    let version = carried(&lab, extra_config::BACKUP_VERSION).unwrap();
+    assert!(carried(&lab, extra_config::BACKUP_CLASSIC_DISKS).is_some());
+    let noted = |vm: &VirtualMachine| vm.annotations().get(annotation::BACKUP_VERSION).cloned();
+    assert_eq!(noted(&lab.get("web-0").await).as_ref(), Some(&version));
+    let (calls, writes) = (lab.calls(), lab.writes());
+    sleep(minutes(60)).await;
+    assert_eq!(lab.writes(), writes, "nothing is new");
+    assert!(lab.calls() - calls <= 20, "keep-alives only");
+    // A change has a new version, in the VM first.
+    lab.patch("web-0", json!({ "metadata": { "labels": { "app": "web" } } })).await;
+    sleep(minutes(1)).await;
+    let newer = carried(&lab, extra_config::BACKUP_VERSION).unwrap();
+    assert!(newer.parse::<i64>().unwrap() > version.parse::<i64>().unwrap());
+    let vm = lab.get("web-0").await;
+    assert_eq!(noted(&vm), Some(newer));
+    assert!(backed_up(&vm));
 }

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Event, Namespace};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock as _, Random, SimClock};
 use roost_controller::crd::install_crds;
@@ -60,6 +61,8 @@ pub(crate) struct Lab {
     pub(crate) fleet: Fleet,
     pub(crate) settings: VmOperatorSettings,
     operator: Option<Operator>,
+    /// Of the door at work.
+    registry: Registry,
     /// What the house shows of the door at work.
     pub(crate) shown: Option<VmDoor>,
 }
@@ -115,21 +118,10 @@ impl Lab {
         }
         let fleet = open(&site).await;
         fleet.cover(&site.find("/DC0"));
-        let provider = ProviderSettings {
-            datacenter: "DC0".into(),
-            folder: "/DC0/vm".into(),
-            zones: vec![Zone {
-                name: "zone-1".into(),
-                resource_pool: "/DC0/host/DC0_C0/Resources".into(),
-                datastore: Some("LocalDS_0".into()),
-            }],
-            network: "DC0_DVPG0".into(),
-            images: ImageSources { libraries: Vec::new(), ..ImageSources::default() },
-            ..ProviderSettings::default()
-        };
-        let settings = VmOperatorSettings { provider, ..VmOperatorSettings::default() };
+        let settings = settings();
         let door = client.clone();
-        let lab = Self { sim, site, client, door, fleet, settings, operator: None, shown: None };
+        let (operator, registry, shown) = (None, Registry::default(), None);
+        let lab = Self { sim, site, client, door, fleet, settings, operator, registry, shown };
         lab.furnish().await;
         lab
     }
@@ -189,6 +181,7 @@ impl Lab {
         let settings = self.settings.clone();
         let operator =
             VmOperator::new(&self.door, self.fleet.clone(), settings, random, &mut registry);
+        self.registry = registry;
         self.shown = Some(operator.door());
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(operator.run(async {
@@ -320,6 +313,11 @@ impl Lab {
         counters.total_calls() - counters.calls_of("WaitForUpdatesEx")
     }
 
+    /// Passes over VirtualMachine objects of the process at work so far.
+    pub(crate) fn passes(&self) -> u64 {
+        passes_in(&self.registry)
+    }
+
     /// Writes to the API server so far, of anybody.
     pub(crate) fn writes(&self) -> u64 {
         self.sim().revision()
@@ -328,6 +326,36 @@ impl Lab {
     pub(crate) fn sim(&self) -> &KubeSim {
         self.sim.as_ref().unwrap()
     }
+}
+
+/// The places of the lab's vCenter.
+pub(crate) fn settings() -> VmOperatorSettings {
+    let provider = ProviderSettings {
+        datacenter: "DC0".into(),
+        folder: "/DC0/vm".into(),
+        zones: vec![Zone {
+            name: "zone-1".into(),
+            resource_pool: "/DC0/host/DC0_C0/Resources".into(),
+            datastore: Some("LocalDS_0".into()),
+        }],
+        network: "DC0_DVPG0".into(),
+        images: ImageSources { libraries: Vec::new(), ..ImageSources::default() },
+        ..ProviderSettings::default()
+    };
+    VmOperatorSettings { provider, ..VmOperatorSettings::default() }
+}
+
+/// Passes over VirtualMachine objects, however they ended.
+pub(crate) fn passes_in(registry: &Registry) -> u64 {
+    let mut text = String::new();
+    encode(&mut text, registry).unwrap();
+    let counts = text.lines().filter_map(|line| {
+        let (name, count) = line.rsplit_once(' ')?;
+        let is_ours = name.starts_with("controller_runtime_reconcile_total{")
+            && name.contains("controller=\"virtualmachine\"");
+        is_ours.then(|| count.parse::<u64>().unwrap())
+    });
+    counts.sum()
 }
 
 /// A session of its own, as the binary opens it.

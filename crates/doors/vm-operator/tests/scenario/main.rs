@@ -12,6 +12,8 @@ mod create;
 mod delete;
 mod fast_deploy;
 mod front_door;
+mod guest;
+mod hardware;
 mod lab;
 mod lease;
 mod mark;
