@@ -9,6 +9,7 @@ Prints one row for each size. Only Python's standard library is needed.
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -107,7 +108,10 @@ def measure(args, vms):
         jobs = re.search(r"Control endpoint: (\S+)", cds.said()).group(1)
         endpoint = re.search(r" on https://([\d.]+:\d+)/sdk", vcenter.said()).group(1)
         printed = cds.said()
-        printed = printed[printed.index("[hatchery.vsphere.commonConfiguration]"):printed.index("Control endpoint")]
+        printed = printed[printed.index("[hatchery.vsphere.commonConfiguration]"):]
+        # What is no TOML any more is for people.
+        lines = itertools.takewhile(lambda line: not line or line[0] in "[#" or " = " in line, printed.splitlines())
+        printed = "\n".join(lines) + "\n"
         printed = printed.replace("port = 8086", 'addr = "127.0.0.1"\nport = 0')
         config = os.path.join(folder, "roost.toml")
         subprocess.run(["cp", args.key, os.path.join(folder, "hatchery-key.pem")], check=True)
@@ -130,7 +134,9 @@ def measure(args, vms):
             for _ in range(args.jobs):
                 ask(jobs, "jobs", "POST", {"protocol": "v2", "model": "DEMO/github/roost/models/debian12", "takes_ms": 200})
                 time.sleep(args.every)
-            while ask(jobs, "summary")["done"] < args.jobs and time.monotonic() - began < 900:
+            while ask(jobs, "summary")["done"] < args.jobs:
+                if time.monotonic() - began > args.patience:
+                    raise SystemExit(f"{ask(jobs, 'summary')} after {args.patience:.0f} s; see {folder}")
                 time.sleep(0.5)
             time.sleep(args.settle)
             after, cpu_after = traffic(control, jobs), service.cpu_seconds()
@@ -158,6 +164,7 @@ def main():
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two jobs")
     parser.add_argument("--rest", type=float, default=120, help="seconds at rest that are measured")
     parser.add_argument("--settle", type=float, default=30, help="seconds before and after")
+    parser.add_argument("--patience", type=float, default=900, help="seconds for all jobs to be done")
     args = parser.parse_args()
     print("| VMs | vCenter at rest, per minute | CDS at rest, per minute | CPU at rest, per minute | vCenter per job | CDS per job, its worker included | CPU per job | queued to taken by its worker, median and worst | resident |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")

@@ -17,14 +17,20 @@ use roost_controller::LeaseSettings;
 use roost_controller::serve::{Access, Tls, metrics_router, probe_router};
 use roost_door::FleetCore;
 use roost_fleet::{Fleet, FleetRules, FleetSettings, OpenError};
+use roost_settings::LogSettings;
 use roost_tls::{ServerTls, TlsTrust};
 use roost_vim::HttpTransport;
 
 use crate::cli::AgentForge;
 use crate::fleets::Fleets;
 use crate::manager::{self, CertificateFiles, Servers, address, lease};
+use crate::page::OwnMetrics;
+use crate::telemetry;
 
 pub(crate) async fn run(options: AgentForge) -> anyhow::Result<()> {
+    let mut registry = Registry::default();
+    let own = OwnMetrics::register(&mut registry);
+    let _logging = telemetry::init_service(LogSettings::default(), own.log_line_dropped());
     for (flag, why) in options.without_effect() {
         tracing::warn!("{flag} has no effect: {why}");
     }
@@ -34,7 +40,6 @@ pub(crate) async fn run(options: AgentForge) -> anyhow::Result<()> {
         lease(namespace.unwrap_or(client.default_namespace()), LEASE)
     });
     let interrupted = interruption()?;
-    let mut registry = Registry::default();
     let forge = make(client.clone(), lease, Fleets::default(), &mut registry).await?;
     if options.require_secret_consent {
         forge.require_consent_for_secrets();
@@ -56,7 +61,7 @@ pub(crate) async fn run(options: AgentForge) -> anyhow::Result<()> {
     let sites = forge.sites();
     let open = move || sites.open_ones().into_iter().map(|site| site.fleet).collect();
     let core = Arc::new(FleetCore::new(WORDS, open));
-    options.page.show(&mut servers, Arc::new(forge.door()), Some(core)).await?;
+    options.page.show(&mut servers, &own, Arc::new(forge.door()), Some(core)).await?;
     say("AgentMachines that wait become VMs; Ctrl-C stops it, VMs run on\n");
     Box::pin(forge.run(interrupted)).await;
     servers.close().await;

@@ -14,6 +14,7 @@ pub(crate) use self::crds::DoorWithKinds;
 pub(crate) use self::doctor::{Doctor, DoctorDoor};
 pub(crate) use self::help::command;
 pub(crate) use self::vm_operator::VmOperator;
+pub(crate) use crate::kubelet::KubeletOptions;
 use roost_client::{Ask, Tell, Top};
 use roost_demo::Demo;
 use roost_sim_serve::Simulator;
@@ -77,7 +78,7 @@ pub(crate) enum Command {
     ///
     /// The drop-in for vk-cocoon: the same environment variables (VK_NODE_NAME, VK_COCOON_BIN, EPOCH_URL and the others), annotations and
     /// metrics. Ctrl-C or SIGTERM stops it; VMs go on running, and the next start takes them up again.
-    Kubelet,
+    Kubelet(KubeletOptions),
     /// List every problem of a configuration file at once
     ///
     /// The file is that of the CDS hatchery for vSphere; all that stands below [hatchery.vsphere] is checked, and secrets that

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use clap::Args;
 use prometheus_client::registry::Registry as MetricRegistry;
 use roost_clock::{Clock as _, Random, SystemClock};
 use roost_controller::serve::{Access, Tls, metrics_router, serve};
+use roost_door::{Core, FrontDoor};
 use roost_kubelet::{
     Kubelet, KubeletCore, KubeletDoor, KubeletParts, NoPinger, Pinger, Settings, serving_tls,
 };
@@ -21,19 +23,34 @@ use roost_tls::{ClientCa, ServerTls, TlsTrust};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::manager::{PageOptions, Servers};
+use crate::page::OwnMetrics;
 use crate::telemetry;
 use roost_client::{interruption, say};
 
-pub(crate) async fn run() -> anyhow::Result<()> {
+/// What vk-cocoon has no variable for.
+#[derive(Debug, Args)]
+pub(crate) struct KubeletOptions {
+    #[command(flatten)]
+    page: PageOptions,
+}
+
+pub(crate) async fn run(options: &KubeletOptions) -> anyhow::Result<()> {
     let variable = |name: &str| std::env::var(name).ok();
-    let _logging = telemetry::init_service(log_settings(&variable)?, || {});
+    let mut metrics = MetricRegistry::default();
+    let own = OwnMetrics::register(&mut metrics);
+    let _logging = telemetry::init_service(log_settings(&variable)?, own.log_line_dropped());
     let settings = Settings::read(&variable).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         anyhow!("the environment cannot be used:\n  {}", lines.join("\n  "))
     })?;
     let interrupted = interruption()?;
     let cluster = kube::Config::infer().await.context("finding the API server (KUBECONFIG)")?;
-    let started = start(settings, cluster).await?;
+    let started = start(settings, cluster, metrics).await?;
+    let mut servers = Servers::new();
+    let (door, core): (Arc<dyn FrontDoor>, Arc<dyn Core>) =
+        (Arc::new(started.door()), Arc::new(started.core()));
+    options.page.show(&mut servers, &own, door, Some(core)).await?;
     let manager = ServiceManager::from_environment();
     manager.ready("pods become microVMs");
     let stopping = async {
@@ -44,6 +61,7 @@ pub(crate) async fn run() -> anyhow::Result<()> {
         () = started.run(stopping) => {}
         () = manager.keep_alive(|| true) => {}
     }
+    servers.close().await;
     say("Stopped. VMs go on running; the next start takes them up again.\n");
     Ok(())
 }
@@ -57,8 +75,12 @@ pub(crate) struct Started {
     scrapes: TcpListener,
 }
 
-/// Joins pods and VMs and registers the node.
-pub(crate) async fn start(settings: Settings, cluster: kube::Config) -> anyhow::Result<Started> {
+/// Joins pods and VMs and registers the node. `metrics` are shown with what it counts itself.
+pub(crate) async fn start(
+    settings: Settings,
+    cluster: kube::Config,
+    mut metrics: MetricRegistry,
+) -> anyhow::Result<Started> {
     for name in &settings.not_followed {
         tracing::warn!("{name} is set, and nothing comes of it");
     }
@@ -79,7 +101,6 @@ pub(crate) async fn start(settings: Settings, cluster: kube::Config) -> anyhow::
         random: Random::from_system(),
         settings,
     };
-    let mut metrics = MetricRegistry::default();
     let kubelet = Kubelet::start(parts, &mut metrics).await?;
     let metrics = Arc::new(metrics);
     say(&format!("node {node} serves on port {port}, metrics on http://{metrics_addr}/metrics\n"));
@@ -192,7 +213,8 @@ fn pem(der: &[u8]) -> String {
 
 pub(crate) fn registry(settings: &Settings) -> anyhow::Result<Option<Registry>> {
     let Some(url) = settings.registry.clone() else { return Ok(None) };
-    let trust = settings.registry_ca.clone().map_or(TlsTrust::System, TlsTrust::CaFile);
+    let ca = settings.registry_ca.clone();
+    let trust = ca.map_or(TlsTrust::System, TlsTrust::SystemAndCaFile);
     let tls = trust.client_config().context("EPOCH_CA_CERT")?;
     let http = reqwest::Client::builder().tls_backend_preconfigured(tls).build()?;
     let token = settings.registry_token.clone();

@@ -12,6 +12,7 @@ mod kubectl;
 mod kubelet;
 mod man;
 mod manager;
+mod page;
 mod serve;
 mod telemetry;
 mod version;
@@ -46,11 +47,13 @@ fn main() -> ExitCode {
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     // A service logs as its file says, a demo by where it is shown. What the doctor finds is its report.
     match args.command {
-        Command::Run { .. } | Command::Kubelet => {}
+        Command::Run { .. }
+        | Command::Kubelet(_)
+        | Command::AgentForge(_)
+        | Command::VmOperator(_) => {}
         Command::Demo(ref demo) => telemetry::init_demo(demo.has_terminal()),
         Command::Top(ref top) => telemetry::init_demo(top.is_live()),
         Command::Doctor(_) => telemetry::init_silent(),
-        Command::AgentForge(_) | Command::VmOperator(_) => telemetry::init_at_info(),
         _ => telemetry::init(),
     }
     match run(args) {
@@ -81,7 +84,7 @@ async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Crds { doors } => crds::print(&doors)?,
         Command::Demo(args) => return roost_demo::run(args).await,
         Command::Doctor(args) => return Ok(doctor::run(args).await),
-        Command::Kubelet => Box::pin(kubelet::run()).await?,
+        Command::Kubelet(options) => Box::pin(kubelet::run(&options)).await?,
         Command::Man { dir } => man::write(dir.as_deref())?,
         Command::Run { config, observe_only } => serve::run(&config, observe_only).await?,
         Command::Sim { simulator } => return roost_sim_serve::serve(simulator).await,

@@ -18,6 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::page::{OwnMetrics, keep_open};
+
 /// A lease of this name, held under a name that no other process has.
 pub(crate) fn lease(namespace: &str, name: &str) -> LeaseSettings {
     let host = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
@@ -39,6 +41,22 @@ pub(crate) struct PageOptions {
     /// File with the token that opens the page from other machines and lets people act
     #[arg(long, value_name = "FILE")]
     console_token_file: Option<PathBuf>,
+
+    /// Where a VM is shown in the vSphere client, for links on the page; {id} and {name} are replaced
+    #[arg(long = "console-link-vm", value_name = "URL", value_parser = web_address)]
+    link_vm: Option<String>,
+
+    /// Where the documentation is, for links to runbooks; {page} is replaced
+    #[arg(long = "console-link-docs", value_name = "URL", value_parser = web_address)]
+    link_docs: Option<String>,
+}
+
+/// A link opens a page, and runs nothing.
+fn web_address(text: &str) -> Result<String, String> {
+    if text.starts_with("https://") || text.starts_with("http://") {
+        return Ok(text.to_owned());
+    }
+    Err("must begin with https:// or http://".to_owned())
 }
 
 impl PageOptions {
@@ -46,6 +64,7 @@ impl PageOptions {
     pub(crate) async fn show(
         &self,
         servers: &mut Servers,
+        own: &OwnMetrics,
         door: Arc<dyn FrontDoor>,
         core: Option<Arc<dyn Core>>,
     ) -> anyhow::Result<()> {
@@ -79,10 +98,15 @@ impl PageOptions {
             core,
             feed: feed.clone(),
             history: History::default(),
-            links: Links::default(),
+            links: Links {
+                vm: self.link_vm.clone(),
+                docs: self.link_docs.clone(),
+                ..Links::default()
+            },
             demonstration: None,
         });
         port.show(Console { house, settings });
+        let tasks = keep_open(&port, servers.closing.subscribe(), own.task_restarted());
         let ended = servers.closed();
         servers.running.spawn(async move {
             let glancing = async {
@@ -94,7 +118,7 @@ impl PageOptions {
                 }
             };
             tokio::select! {
-                () = port.serve(ended) => {}
+                () = ended => tasks.finished().await,
                 () = glancing => {}
             }
         });

@@ -20,11 +20,6 @@ pub(crate) fn init() {
     begin("warn", None, Sink::Direct);
 }
 
-/// `info` if `ROOST_LOG` is unset: for a service without a file, because every decision is told there.
-pub(crate) fn init_at_info() {
-    begin("info", None, Sink::Direct);
-}
-
 /// Nothing unless `ROOST_LOG` asks for it: every failure is in what the command says itself.
 pub(crate) fn init_silent() {
     begin("off", None, Sink::Direct);

@@ -20,6 +20,7 @@ use roost_controller::serve::{Access, Tls, metrics_router, probe_router};
 use roost_controller::webhook::SelfMade;
 use roost_door::FleetCore;
 use roost_fleet::{Fleet, FleetRules, FleetSettings};
+use roost_settings::LogSettings;
 use roost_tls::ServerTls;
 use roost_vim::{Credentials, HttpTransport, Settings, TlsTrust};
 use roost_vm_operator::access::LEASE;
@@ -32,8 +33,13 @@ use tokio::task::JoinSet;
 use crate::cli::VmOperator;
 use crate::fleets::Fleets;
 use crate::manager::{self, CertificateFiles, Servers, address, lease};
+use crate::page::OwnMetrics;
+use crate::telemetry;
 
 pub(crate) async fn run(options: VmOperator) -> anyhow::Result<()> {
+    let mut registry = Registry::default();
+    let own = OwnMetrics::register(&mut registry);
+    let _logging = telemetry::init_service(LogSettings::default(), own.log_line_dropped());
     let variable = |name: &str| std::env::var(name).ok();
     let settings = VmOperatorSettings::default();
     let settings =
@@ -52,7 +58,6 @@ pub(crate) async fn run(options: VmOperator) -> anyhow::Result<()> {
 
     let interrupted = interruption()?;
     let host = &provider.host;
-    let mut registry = Registry::default();
     let random = Random::from_system();
     let door = Door::new(&client, fleet.clone(), settings, random, &mut registry);
     let mut servers = Servers::new();
@@ -77,7 +82,7 @@ pub(crate) async fn run(options: VmOperator) -> anyhow::Result<()> {
     }
     let shown = fleet.clone();
     let core = Arc::new(FleetCore::new(WORDS, move || vec![shown.clone()]));
-    options.page.show(&mut servers, Arc::new(door.door()), Some(core)).await?;
+    options.page.show(&mut servers, &own, Arc::new(door.door()), Some(core)).await?;
     say(&format!("VirtualMachine objects become VMs on {host}; Ctrl-C stops it, VMs run on\n"));
     Box::pin(door.run(interrupted)).await;
     servers.close().await;

@@ -196,3 +196,43 @@ async fn what_goes_wrong_is_one_clear_line() {
     let foreign = roost(&["status", "--url", &format!("{url}/elsewhere")], &[]).await;
     assert_eq!(complaint(&foreign), "roost: there is nothing at /elsewhere/api/v1/overview");
 }
+
+#[tokio::test]
+async fn what_is_asked_for_is_written_as_it_is_wanted() {
+    let url = service().await;
+    let ask = async |args: &[&str]| {
+        let output = roost(args, &[("ROOST_URL", &url)]).await;
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let yaml = ask(&["jobs", "-o", "yaml"]).await;
+    assert!(yaml.starts_with("- ") && yaml.contains("state: waiting"), "{yaml}");
+    assert_eq!(ask(&["jobs", "-o", "name"]).await.trim(), "42");
+    let table = ask(&["jobs"]).await;
+    assert_eq!(ask(&["jobs", "-o", "wide"]).await, table, "nobody looks, so nothing is cut");
+    let bare = ask(&["jobs", "--no-headers"]).await;
+    assert_eq!(table.lines().skip(1).collect::<Vec<_>>(), bare.lines().collect::<Vec<_>>());
+    assert_eq!(ask(&["status", "-o", "name"]).await.trim(), "nest");
+    let version = ask(&["version"]).await;
+    assert!(version.starts_with("roost ") && version.lines().count() == 4, "{version}");
+    let version: Value = serde_json::from_str(&ask(&["version", "-o", "json"]).await).unwrap();
+    assert_eq!(version["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[tokio::test]
+async fn all_services_are_asked_and_one_that_is_away_is_named() {
+    let url = service().await;
+    let targets = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("targets.toml");
+    let two = format!("[here]\nurl = '{url}'\n[gone]\nurl = 'http://127.0.0.1:9'\n");
+    std::fs::write(&targets, two).unwrap();
+    let variables = [("ROOST_TARGETS", targets.to_str().unwrap())];
+    let output = roost(&["status", "--all"], &variables).await;
+    let table = text(&output.stdout);
+    assert!(table.contains("NOT REACHED") && table.lines().count() == 3, "{table}");
+    let output = roost(&["status", "--all", "-o", "json"], &variables).await;
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["here"]["service"], "nest", "{json}");
+    assert!(json["gone"]["error"].is_string(), "{json}");
+    let output = roost(&["--at", "here", "status", "-o", "name"], &variables).await;
+    assert_eq!(text(&output.stdout).trim(), "nest", "{}", text(&output.stderr));
+}

@@ -136,11 +136,49 @@ async fn each_door_has_its_pages() {
     browser.until(LIVE).await;
     browser.picture("doors.png").await;
     fits(&demo, &browser, &pages.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    an_api_server_that_is_cut_off_is_said_in_words(&demo, &browser).await;
     // A request may be over and forgotten by now.
     let complaints = browser.complaints().await;
     let complaints: Vec<_> =
         complaints.iter().filter(|it| !it.contains("404 (Not Found)")).collect();
     assert_eq!(complaints, [""; 0], "nothing was blocked and nothing failed");
+    browser.close().await;
+}
+
+async fn an_api_server_that_is_cut_off_is_said_in_words(demo: &Demo, browser: &Browser) {
+    let says = |words: &str| {
+        let words = json!(words);
+        format!("return document.querySelector('#b-needs').textContent.includes({words})")
+    };
+    browser.go(&demo.url).await;
+    browser.until(LIVE).await;
+    browser.run("document.querySelector('[data-post$=\"/demo/cut-kube\"]').click()").await;
+    browser.until(&says("API server is unreachable since")).await;
+    for words in ["VMs that run go on", "New and changed", "asked again every 5 s"] {
+        assert_eq!(browser.run(&says(words)).await, true, "{words}");
+    }
+    let text = "return document.querySelector('#b-needs').textContent";
+    let text = browser.run(text).await;
+    assert_eq!(text.as_str().unwrap().matches("API server is unreachable").count(), 1, "{text}");
+    browser.until(&says("unreachable").replace("return ", "return !")).await;
+}
+
+/// Whoever opens the page while servers fail can read what is going on, since when, and what happens next.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_opened_in_the_midst_of_chaos_says_what_goes_on() {
+    let Some(chromium) = chromium().await else { return };
+    let demo = Demo::start(&["hatchery", "--chaos", "--speed", "100"]);
+    let browser = Browser::open(client(), chromium.url(), &chromium.capabilities()).await;
+    browser.go(&demo.url).await;
+    browser.until(LIVE).await;
+    let needs = "document.querySelector('#b-needs').textContent";
+    browser
+        .until(&format!("return /(vCenter|CDS.*) is unreachable since [0-9:]+ UTC/.test({needs})"))
+        .await;
+    let text = browser.run(&format!("return {needs}")).await;
+    let text = text.as_str().unwrap();
+    assert!(text.contains("go on") && text.contains("asked again"), "{text}");
+    browser.until(&format!("return !{needs}.includes('unreachable')")).await;
     browser.close().await;
 }
 

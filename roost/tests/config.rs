@@ -105,4 +105,21 @@ alone. `roost config new` prints a commented file to begin with, `roost check -c
 
 `roost run -c FILE` serves with it. What to put there first, and how large: [operating](operating.md).
 
+## Gates
+
+Each gate that the page and `roost explain` name is weighed against one key:
+
+| Gate | Key |
+| --- | --- |
+| workers | `commonConfiguration.provision.maxWorker` |
+| pending | `commonConfiguration.provision.maxConcurrentProvisioning` |
+| registering | `commonConfiguration.provision.maxConcurrentRegistering` |
+| cpus | `maxCpus` |
+| memory | `maxMemoryMB` |
+| cpu-reserve, memory-reserve | `countSmallerFlavorToKeep` |
+| address | `networks`, or `iprange` |
+| pool-cpu, pool-memory | none: the limits of the vSphere resource pool |
+
+## Keys
+
 ";

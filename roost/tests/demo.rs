@@ -47,6 +47,7 @@ fn assert_all_is_well(output: &Output) {
         "ok   no job had two workers",
         "ok   limits held",
         "ok   no address was on two VMs",
+        "ok   headline, lists and VMs agreed on every look",
         "ok   2 impossible jobs were refused by name",
         "ok   nothing is left over: 7 VMs of ours, all of them spares",
     ] {

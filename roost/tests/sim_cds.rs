@@ -19,7 +19,7 @@ use roost_vim::wire::MoRef;
 use roost_vim::wire::types::VirtualMachinePowerState as PowerState;
 use roost_vim::{CloneVm, Environment, Guest, GuestCredentials, Program};
 use serde_json::{Value, json};
-use wire::{CdsSim, Control, Process, Site, VcenterSim, roost, until, within};
+use wire::{CdsSim, Control, Process, Site, VcenterSim, ask_as, roost, rows_of, until, within};
 
 fn output(args: &[&str]) -> Output {
     roost(args).output().unwrap()
@@ -51,6 +51,25 @@ fn it_says_what_a_hatchery_needs_and_ctrl_c_ends_it() {
         assert!(said.contains(part), "no {part} in\n{said}");
     }
     assert!(!said.contains("Control endpoint"), "{said}");
+}
+
+#[test]
+fn it_ends_with_a_table_of_who_asked_for_what() {
+    let site = Site::new("cds-table");
+    let command = roost(&["sim", "cds", "--listen", "127.0.0.1:0", "--seed", "7"]);
+    let process = Process::start(command, &site.file("log"), "Ctrl-C");
+    let url = process.word("http://127.0.0.1:").to_owned();
+    let address = url.strip_prefix("http://").unwrap();
+    for path in ["/worker", "/worker", "/v2/worker"] {
+        let answer = ask_as("a-script/1", address, &format!("GET {path}"), "");
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    }
+    let (_, said) = process.interrupt();
+    let rows = rows_of(&said, "a-script/1");
+    let [(v2, of_v2), (v1, of_v1), (all, sum)] = rows.as_slice() else { panic!("{said}") };
+    assert_eq!([v2, v1, all], ["GET /v2/worker", "GET /worker", "all"]);
+    assert_eq!((of_v1[0], of_v2[0], sum[0]), (2, 1, 3), "{said}");
+    assert!(sum[2] > 0 && sum[2] == of_v1[2] + of_v2[2], "{said}");
 }
 
 #[test]
@@ -325,7 +344,10 @@ async fn a_guest_runs_the_default_script_unchanged_its_job_succeeds_and_its_vm_g
     assert_eq!(job["status"], "Success", "{job}");
     assert_eq!(job["executions"], json!(["keen-bohr"]));
     assert_eq!(cds.count("double_workers").await, 0);
-    assert_eq!(cds.control.get("workers").await, json!([]), "it signed out");
+    // CDS keeps the row of a worker that signed out until its next round.
+    let workers = cds.control.get("workers").await;
+    let is_out = |row: &Value| row["status"] == "Disabled";
+    assert!(workers.as_array().unwrap().iter().all(is_out), "it signed out: {workers}");
 
     assert_eq!(written(), before, "this machine's own files");
     machine.client.power_on(&machine.vm, None).await.unwrap();

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use roost_oracle::{Govc, Pyvmomi, govmomi_program};
-use wire::{Process, Site, roost};
+use wire::{Process, Site, ask_as, roost, rows_of};
 
 fn output(args: &[&str]) -> Output {
     roost(args).output().unwrap()
@@ -37,6 +37,23 @@ fn it_says_what_is_there_and_ctrl_c_ends_it() {
     assert_eq!(code, Some(0));
     let contents = "1 datacenter, 1 cluster, 2 hosts, 3 VMs, 2 templates (seed 7)";
     assert!(said.contains(contents) && said.ends_with("\nStopped.\n"), "{said}");
+}
+
+#[test]
+fn it_ends_with_a_table_of_who_asked_for_what() {
+    let process = start("vcenter-table", &[]);
+    let address = url(&process).split('@').nth(1).unwrap().split('/').next().unwrap().to_owned();
+    let asks = r#"<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><RetrieveServiceContent xmlns="urn:vim25"><_this type="ServiceInstance">ServiceInstance</_this></RetrieveServiceContent></Body></Envelope>"#;
+    for _ in 0..2 {
+        let answer = ask_as("a-script/1", &address, "POST /sdk", asks);
+        assert!(answer.contains("propertyCollector"), "{answer}");
+    }
+    let (_, said) = process.interrupt();
+    let rows = rows_of(&said, "a-script/1");
+    let [(method, own), (all, sum)] = rows.as_slice() else { panic!("{said}") };
+    assert_eq!((method.as_str(), all.as_str()), ("RetrieveServiceContent", "all"));
+    assert!(own[0] == 2 && own[1] >= 2 * asks.len() as u64 && own[2] > own[1], "{said}");
+    assert_eq!(own, sum);
 }
 
 /// As behind `| head -1`.
@@ -253,4 +270,15 @@ fn the_program_in_python_that_the_page_shows_works() {
     let Some(python) = Pyvmomi::new() else { return };
     let path = format!("import os\nos.environ['PATH'] = {:?}\n", path());
     assert_eq!(python.stdout(&(path + documented("python")), &[]), "VirtualCenter\n");
+}
+
+/// A release build takes 45 MB (`docs/performance.md`); a debug build holds the same objects, and more of its own code.
+#[test]
+fn ten_thousand_vms_take_a_few_kilobytes_each() {
+    let few = start("vcenter-few", &["--vms", "10"]).resident_mb();
+    let process = start("vcenter-many", &["--vms", "10000"]);
+    let all = process.resident_mb();
+    let each = (all - few) / 9_990.0 * 1e3;
+    assert!(each < 10.0, "{each:.1} kB for each VM: {all:.0} MB for all, {few:.0} MB for ten");
+    assert!(each > 0.1, "they are there: {each:.3} kB");
 }

@@ -195,7 +195,7 @@ async fn the_demo_has_the_same_keys_and_ends_with_its_summary() {
     let Some(python) = python3() else { return };
     let args = ["demo", "hatchery", "--seed", "7", "--speed", "20", "--listen", "127.0.0.1:0"];
     let steps = json!([
-        {"until": "to come"},
+        {"until": " done"},
         {"type": "\t"},
         {"until": "[1 jobs "},
         {"until": " debian12/"},

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use prometheus_client::registry::Registry;
 use roost_client::say;
 use roost_clock::{Clock, SystemClock};
 use roost_console::{Console, Port, Settings, Starter};
-use roost_door::{Core, Feed, FleetCore, History, House, JoinedCore, Links};
+use roost_door::{Core, Feed, FleetCore, History, House, JoinedCore};
 use roost_settings::LogSettings;
 use roost_supervise::ServiceManager;
 use tokio::net::TcpListener;
@@ -15,8 +16,9 @@ use tokio::sync::watch;
 
 use super::doors::Doors;
 use super::sections::Sections;
-use super::{Stop, closed, glance, hostname, reach};
+use super::{Stop, glance, hostname, reach};
 use crate::fleets::Fleets;
+use crate::page::{OwnMetrics, all_run, keep_open};
 use crate::telemetry;
 
 pub(super) async fn run(
@@ -24,7 +26,9 @@ pub(super) async fn run(
     log: LogSettings,
     observe_only: bool,
 ) -> anyhow::Result<()> {
-    let _logging = telemetry::init_service(log, || {});
+    let mut registry = Registry::default();
+    let own = OwnMetrics::register(&mut registry);
+    let _logging = telemetry::init_service(log, own.log_line_dropped());
     let mut stop = Stop::listen()?;
     let console = &sections.console;
     let host = console.addr.as_deref().unwrap_or("0.0.0.0");
@@ -45,10 +49,7 @@ pub(super) async fn run(
     };
     let port = Port::new(listener, None, starter);
     let (end, ended) = watch::channel(false);
-    let serving = tokio::spawn({
-        let port = port.clone();
-        async move { port.serve(closed(ended)).await }
-    });
+    let tasks = keep_open(&port, ended, own.task_restarted());
     let (fleets, manager) = (Fleets::default(), ServiceManager::from_environment());
     let waits_for = |what: &str| port.waits_for(what);
     let mut doors = tokio::select! {
@@ -60,6 +61,8 @@ pub(super) async fn run(
     let none = || Arc::new(FleetCore::new(NOBODY, Vec::new)) as Arc<dyn Core>;
     let first = if cores.is_empty() { none() } else { cores.remove(0) };
     let feed = Feed::default();
+    let mut registries = doors.registries.clone();
+    registries.push(Arc::new(registry));
     let house = Arc::new(House {
         name: name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -70,12 +73,12 @@ pub(super) async fn run(
             first,
             others: cores,
             doors: doors.shown.iter().map(|door| door.words()).collect(),
-            registries: doors.registries.clone(),
+            registries,
         })),
         doors: doors.shown.clone(),
         feed,
         history: History::default(),
-        links: Links::default(),
+        links: console.links.clone(),
         demonstration: None,
     });
     let token = console.token.as_ref().map(|token| token.expose().to_owned().into());
@@ -85,7 +88,7 @@ pub(super) async fn run(
     say(&format!("{name}: {does}, {url}\n"));
     manager.ready(does);
     let supervised = async {
-        manager.keep_alive(|| house.liveness().holds()).await;
+        manager.keep_alive(|| all_run(&tasks) && house.liveness().holds()).await;
         std::future::pending::<()>().await;
     };
     let why = tokio::select! {
@@ -102,7 +105,7 @@ pub(super) async fn run(
         () = stop.asked() => tracing::warn!("asked a second time: the rest is left to the next start"),
     }
     end.send_replace(true);
-    let _ = tokio::time::timeout(Duration::from_secs(2), serving).await;
+    let _ = tokio::time::timeout(Duration::from_secs(2), tasks.finished()).await;
     match why {
         None => Ok(()),
         Some(why) => Err(anyhow::anyhow!("{why}")),

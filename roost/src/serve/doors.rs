@@ -64,7 +64,8 @@ impl Doors {
             } else {
                 waits_for("the kubelet to start");
                 let cluster = config(&section.cluster).await.context("kubelet")?;
-                let started = Box::pin(kubelet::start(section.settings.clone(), cluster)).await;
+                let (settings, registry) = (section.settings.clone(), Registry::default());
+                let started = Box::pin(kubelet::start(settings, cluster, registry)).await;
                 let started = started.context("kubelet")?;
                 doors.registries.push(Arc::clone(&started.metrics));
                 doors.shown.push(Arc::new(started.door()));

@@ -22,7 +22,7 @@ use roost_fleet::Recognise;
 use roost_hatchery::config::{Config, PageLinks, Surroundings, SystemSurroundings};
 use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::{Hatchery, OpenFleet, Wiring};
-use roost_hatchery::{Build, HatcheryDoor};
+use roost_hatchery::{Build, HatcheryDoor, WORDS};
 use roost_supervise::{ServiceManager, Tasks};
 use roost_vm_operator::OwnVms;
 use secrecy::SecretString;
@@ -36,6 +36,7 @@ use self::sections::Sections;
 pub(crate) use self::tls::load as load_tls;
 use crate::config::Service;
 use crate::fleets::Fleets;
+use crate::page::{all_run, keep_open};
 use crate::{config, telemetry};
 use roost_client::say;
 
@@ -76,7 +77,9 @@ async fn with_hatchery(
         tls: tls.clone(),
     };
     let port = Port::new(listener, tls, starter(name));
-    let (tasks, end) = keep_open(&port, &metrics);
+    let (end, ended) = watch::channel(false);
+    let counted = metrics.own.clone();
+    let tasks = keep_open(&port, ended, move |what| counted.task_restarted(what));
     let starting = async {
         let hatchery = start(&config, &metrics, sections, observe_only, &port).await?;
         let fleets = Fleets::default();
@@ -151,19 +154,6 @@ async fn glance(feed: &Feed, is_needed: bool) -> Infallible {
     }
 }
 
-/// Answers on the port until the sender says otherwise, whatever a request makes of it.
-fn keep_open(port: &Port, metrics: &Metrics) -> (Tasks, watch::Sender<bool>) {
-    let counted = metrics.own.clone();
-    let tasks = Tasks::new(move |what| counted.task_restarted(what));
-    let (end, ended) = watch::channel(false);
-    let port = port.clone();
-    tasks.supervise("console", move || {
-        let (port, ended) = (port.clone(), ended.clone());
-        async move { port.serve(closed(ended)).await }
-    });
-    (tasks, end)
-}
-
 fn starter(name: &str) -> Starter {
     Starter {
         service: name.to_owned(),
@@ -207,7 +197,7 @@ fn house(
         feed,
         history: History::default(),
         links: Links {
-            request: links.request.clone(),
+            requests: links.request.iter().map(|it| (WORDS.name.to_owned(), it.clone())).collect(),
             vm: links.vm.clone(),
             docs: links.docs.clone(),
         },
@@ -228,8 +218,7 @@ async fn be_supervised(
         hatchery.opened().await;
         manager.ready("open for jobs");
     }
-    let own_tasks_run = || tasks.health().iter().all(|task| task.is_running);
-    manager.keep_alive(|| own_tasks_run() && house.liveness().holds()).await;
+    manager.keep_alive(|| all_run(tasks) && house.liveness().holds()).await;
     std::future::pending().await
 }
 
@@ -312,10 +301,6 @@ async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
             "listening on {place} (hatchery.vsphere.commonConfiguration.http.addr and http.port)"
         )
     })
-}
-
-async fn closed(mut ended: watch::Receiver<bool>) {
-    let _ = ended.wait_for(|ended| *ended).await;
 }
 
 fn hostname() -> String {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use roost_door::Links;
 use roost_kubelet::Settings as KubeletSettings;
 use roost_settings::{Key, Problems, Reader, Sample, Secret, Section, Surroundings, Table, Value};
 use roost_vm_operator::VmOperatorSettings;
@@ -69,11 +70,22 @@ const TOKEN: Key = Key::secret(
 )
 .sample(Sample::Shown("\"...\""));
 
+const LINK_VM: Key = Key::text(
+    "linkVm",
+    "",
+    "Where a VM is shown in the vSphere client, for links on the page; {id} is its managed object id, {name} its name. Empty: no link",
+);
+const LINK_DOCS: Key = Key::text(
+    "linkDocs",
+    "",
+    "Where this documentation is, for links to runbooks and gates; {page} is replaced, such as by runbooks/vcenter-link-down.md. Empty: no link",
+);
+
 /// For a service without a hatchery, which has these in its own section.
 pub(crate) const CONSOLE: Section = Section {
     root: "console",
     variables: Some("ROOST_CONSOLE"),
-    keys: &[&ADDR, &PORT, &TOKEN],
+    keys: &[&ADDR, &PORT, &TOKEN, &LINK_VM, &LINK_DOCS],
     former: &[],
     added: "",
 };
@@ -109,6 +121,7 @@ pub(crate) struct ConsoleSection {
     pub(crate) addr: Option<String>,
     pub(crate) port: u16,
     pub(crate) token: Option<Secret>,
+    pub(crate) links: Links,
 }
 
 /// All that a file says beside the hatchery.
@@ -129,7 +142,7 @@ pub(crate) fn are_alone(file: &Table) -> bool {
 impl Sections {
     /// A file that says nothing of them.
     pub(crate) fn none() -> Self {
-        let console = ConsoleSection { addr: None, port: 0, token: None };
+        let console = ConsoleSection { addr: None, port: 0, token: None, links: Links::default() };
         Self { vm_operator: None, agent_forge: None, kubelet: None, console }
     }
 
@@ -165,10 +178,24 @@ pub(crate) fn console(
     let reader = CONSOLE.reader(&table, problems);
     let port = reader.amount(&PORT, u16::MAX.into()).and_then(|port| u16::try_from(port).ok());
     ConsoleSection {
-        addr: reader.filled(&ADDR),
+        addr: reader.host(&ADDR),
         port: port.unwrap_or_default(),
-        token: reader.secret(&TOKEN, around).map(|(_, token)| token),
+        token: reader.header_secret(&TOKEN, around).map(|(_, token)| token),
+        links: Links {
+            vm: link(&reader, &LINK_VM),
+            docs: link(&reader, &LINK_DOCS),
+            ..Links::default()
+        },
     }
+}
+
+/// A link opens a page, and runs nothing.
+fn link(reader: &Reader<'_>, key: &'static Key) -> Option<String> {
+    let template = reader.filled(key)?;
+    if !template.starts_with("https://") && !template.starts_with("http://") {
+        reader.problem(key, format!("must begin with https:// or http://, is {template:?}"));
+    }
+    Some(template)
 }
 
 /// One section that is being read.
@@ -363,9 +390,11 @@ mod tests {
             "[vm-operator]\nnamespaze = 'x'\nkubeconfig = '/root/nowhere/kubeconfig'\n\
              [vm-operator.environment]\nMAX_CONCURRENT_RECONCILES = 'many'\nMAX_RECONCILES = 3\n\
              [kubelet.environment]\nVK_NODE_NAME = 'n'\nVK_RESERVE_PERCENT = 120\n\
-             [console]\nport = 'high'\n",
+             [console]\nport = 'high'\naddr = '999.1.1.1'\ntoken = \"a\\nb\"\n",
         );
         for (part, line) in [
+            ("console.addr: must be an address or a name of this machine, is \"999.1.1.1\"", 12),
+            ("console.token: holds characters that no HTTP header can carry", 13),
             ("vm-operator.namespaze: is not a known key", 2),
             ("vm-operator.kubeconfig: /root/nowhere/kubeconfig is not there", 3),
             ("vm-operator.environment.MAX_CONCURRENT_RECONCILES: ", 5),

@@ -33,15 +33,17 @@ fn nodes_come_and_go_and_each_step_can_be_explained() {
     ] {
         assert!(said.contains(part), "{part:?} is missing in\n{said}");
     }
-    // Cluster API chooses which of them stays.
+    // Cluster API chooses which of them stays. Those that went are known for a while, as ended.
     let id_of = |name: &&str| format!("blue-blue/{name}");
     let stayed = ["blue-gp-0001", "blue-gp-0002", "blue-gp-0003"]
         .into_iter()
-        .find(|name| asked(&url, &["explain", "agentmachine", &id_of(name)]).0)
+        .find(|name| {
+            asked(&url, &["explain", "agentmachine", &id_of(name)]).1.contains("working, waited")
+        })
         .unwrap();
     let (_, said) = asked(&url, &["explain", "agentmachine", &id_of(&stayed)]);
     let machine = format!("machine {stayed}");
-    for part in ["working, waited", &machine, "agent ", "vsphereagent ", "registered"] {
+    for part in [&*machine, "agent ", "vsphereagent ", "registered"] {
         assert!(said.contains(part), "{part:?} is missing in\n{said}");
     }
     let (_, same) = asked(&url, &["explain", &id_of(&stayed)]);
@@ -49,7 +51,7 @@ fn nodes_come_and_go_and_each_step_can_be_explained() {
     let (_, vm) = asked(&url, &["explain", "vm", stayed]);
     assert!(vm.contains("powered on"), "{vm}");
     let (is_known, said) = asked(&url, &["explain", "agentmachine", "blue-blue/blue-gp-0007"]);
-    assert!(!is_known && said.contains(&format!("do you mean blue-blue/{stayed}?")), "{said}");
+    assert!(!is_known && said.contains("do you mean blue-blue/blue-gp-000"), "{said}");
     let (_, said) = asked(&url, &["pools"]);
     assert!(said.contains("blue/blue-gp"), "{said}");
     let (code, _) = demo.interrupt();

@@ -4,5 +4,6 @@
 mod demo;
 mod neighbours;
 mod real;
+mod whole;
 #[path = "../wire/mod.rs"]
 mod wire;

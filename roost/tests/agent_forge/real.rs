@@ -14,6 +14,8 @@ use serde_json::json;
 use crate::neighbours::WireGuests;
 use crate::wire::{Process, Site, VcenterSim, Vm, comes_true, roost, until, within};
 
+/// The name of the Agent of the first node.
+const BY_HOST: &str = r#"jsonpath={.items[?(@.spec.hostname=="blue-gp-0001")].metadata.name}"#;
 const AGENTS: &str = "agents.agent-install.openshift.io";
 const SYSTEM: &str = "agent-forge-operator-system";
 const ACCOUNT: &str = "agent-forge-operator-controller-manager";
@@ -57,7 +59,7 @@ fn kubeconfig(cluster: &Cluster, site: &Site) -> String {
     path.display().to_string()
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -83,6 +85,22 @@ impl Door {
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
     }
 
+    /// As a browser on the same machine gets it.
+    async fn page(&self, path: &str) -> String {
+        let answer = reqwest::get(format!("http://127.0.0.1:{}{path}", self.console)).await;
+        let answer = answer.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.text().await.unwrap()
+    }
+
+    /// Whether all is well, and what is said of it.
+    fn doctor(&self) -> (bool, String) {
+        let mut command = roost(&["doctor", "agent-forge"]);
+        let output = command.env("KUBECONFIG", &self.kubeconfig).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.success(), said + &String::from_utf8(output.stderr).unwrap())
+    }
+
     /// What one sees of the metrics with this token.
     async fn metrics(&self, token: Option<&str>) -> (u16, String) {
         let tls = roost_tls::TlsTrust::Insecure.client_config().unwrap();
@@ -97,7 +115,7 @@ impl Door {
 }
 
 /// A folder in a folder, and two datastores in the datastore cluster.
-async fn furnish(vcenter: &VcenterSim) {
+pub(crate) async fn furnish(vcenter: &VcenterSim) {
     let hand = vcenter.client().await;
     let finder = hand.finder("DC0").await.unwrap();
     let mut folder = finder.vm_folder("").await.unwrap().moref;
@@ -115,7 +133,7 @@ async fn furnish(vcenter: &VcenterSim) {
     hand.shutdown().await;
 }
 
-fn pool() -> String {
+pub(crate) fn pool() -> String {
     json!({
         "apiVersion": "agent-forge.containeroo.ch/v1alpha1", "kind": "VsphereAgentPool",
         "metadata": {"name": "blue-gp", "namespace": "blue"},
@@ -136,7 +154,7 @@ fn apply(kubectl: &Kubectl, name: &str, text: &str) {
     kubectl.stdout(&["apply", "--server-side", "-f", &kubectl.file(name, text)]);
 }
 
-fn field(kubectl: &Kubectl, path: &str) -> String {
+pub(crate) fn field(kubectl: &Kubectl, path: &str) -> String {
     kubectl.stdout(&["get", "vap", "blue-gp", "-n", "blue", "-o", &format!("jsonpath={{{path}}}")])
 }
 
@@ -195,9 +213,25 @@ async fn nodes_come_and_go_with_the_role_that_ships_however_often_it_is_killed()
         vcenter.control.get("counters").await["calls"][method].as_u64().unwrap_or_default()
     };
 
-    // It dies while it makes VMs.
+    // Nobody has to guess why an AgentMachine has no Agent.
+    let paused = "agent-forge.containeroo.ch/paused";
+    kubectl.stdout(&["annotate", "vap", "blue-gp", "-n", "blue", &format!("{paused}=true")]);
     let first = door.start(&site.file("log-1"));
     neighbours.scale(2);
+    until("it is listed", within(PATIENCE), async || {
+        door.page("/agentmachines").await.contains("blue-gp-0001")
+    })
+    .await;
+    until("the step that blocks is named", within(PATIENCE), async || {
+        let page = door.page("/agentmachines/blue-blue%2Fblue-gp-0001").await;
+        let parts = ["blue/blue-gp is paused", "one pool serves its NodePool and may make VMs"];
+        parts.iter().all(|part| page.contains(part))
+    })
+    .await;
+    assert!(door.page("/").await.contains("blue/blue-gp is paused"), "the pool says so too");
+    kubectl.stdout(&["annotate", "vap", "blue-gp", "-n", "blue", &format!("{paused}-")]);
+
+    // It dies while it makes VMs.
     until("a VM is asked for", within(PATIENCE), async || calls_of("CreateVM_Task").await > 0)
         .await;
     first.kill();
@@ -220,6 +254,36 @@ async fn nodes_come_and_go_with_the_role_that_ships_however_often_it_is_killed()
     for part in ["machine blue-gp-0001", "agent ", "vsphereagent ", "registered"] {
         assert!(said.contains(part), "{part:?} is missing in\n{said}");
     }
+    let page = door.page("/agentmachines/blue-blue%2Fblue-gp-0001").await;
+    let agent = kubectl.stdout(&["get", AGENTS, "-n", "blue", "-o", BY_HOST]);
+    for part in ["registered", "bound", agent.trim(), "Node"] {
+        assert!(page.contains(part), "{part:?} is missing in\n{page}");
+    }
+    let (overview, vms) = (door.page("/").await, door.page("/vms").await);
+    let iso = field(kubectl, ".status.iso.path");
+    for part in ["blue/blue-gp", "2 in use", "20 GiB disk", iso.as_str()] {
+        assert!(overview.contains(part), "{part:?} is missing in\n{overview}");
+    }
+    assert!(Path::new(&iso).extension().is_some_and(|it| it == "iso"), "{iso}");
+    for part in ["blue-gp-0001", "blue-gp-0002", ">Node<"] {
+        assert!(vms.contains(part), "{part:?} is missing in\n{vms}");
+    }
+
+    // The doctor finds what the door finds.
+    let (is_well, said) = door.doctor();
+    assert!(is_well, "{said}");
+    for part in ["datastore cluster", "/DC0/vm/nodes/blue", "ISO datastore", "can be downloaded"] {
+        assert!(said.contains(part), "{part:?} is missing in\n{said}");
+    }
+    let wire = |network: &str| {
+        let patch = json!({"spec": {"vsphere": {"network": network}}}).to_string();
+        kubectl.stdout(&["patch", "vap", "blue-gp", "-n", "blue", "--type=merge", "-p", &patch]);
+    };
+    wire("no-such-network");
+    let (is_well, said) = door.doctor();
+    assert!(!is_well && said.contains("no-such-network"), "{said}");
+    wire("VM Network");
+
     // The same through kubectl, which finds the plugin by its name.
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_roost"), site.file("kubectl-roost")).unwrap();
     let mut plugin = kubectl.command(&["roost", "forge", "explain", "blue-blue/blue-gp-0001"]);

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::page::{pages, root};
 
-/// Code spans that are written like a key and are none: tasks, and a line of `roost status`.
-const NOT_KEYS: [&str; 7] = [
+/// Code spans that are written like a key and are none: tasks, a line of `roost status`, the keys of extensions and snapshots.
+const NOT_KEYS: [&str; 9] = [
+    "com.vmware.vcenter.wcp",
     "configManager",
+    "csi.vsphere.volume.sync",
     "holderIdentity",
     "layoutEx",
     "mainRoutine",

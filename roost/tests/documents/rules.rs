@@ -2,9 +2,10 @@ use crate::command::Simple;
 use crate::page::{Place, root};
 
 /// What cannot be run here, and why. The shell still has to be able to read it.
-pub(crate) const LISTED: [(&str, &str); 10] = [
+pub(crate) const LISTED: [(&str, &str); 11] = [
     ("systemctl", "speaks to the service manager of the machine"),
     ("journalctl", "reads the journal of the machine"),
+    ("df", "looks at the disks of the machine"),
     ("systemd-sysusers", "makes users on the machine"),
     ("timedatectl", "reads the clock of the machine"),
     ("podman", "builds an image, for which it fetches others"),

@@ -72,6 +72,7 @@ impl Everything {
         own.login(LoginOutcome::LoggedIn);
         own.stream_resynced();
         own.task_restarted("mainRoutine");
+        own.log_line_dropped();
         http.answered("/mon/status", 0, 900, Duration::from_millis(3));
     }
 

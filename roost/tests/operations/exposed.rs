@@ -63,6 +63,7 @@ pub(crate) fn series() -> BTreeSet<String> {
 /// Those of the Kubernetes doors, by the names with which they are registered: a family without series is not shown, so that they cannot be asked for.
 fn of_kubernetes_doors() -> BTreeSet<String> {
     let sources = [
+        ("", "roost/src/page.rs"),
         ("", "crates/kube/controller/src/metrics.rs"),
         ("", "crates/kube/workqueue/src/metrics.rs"),
         ("", "crates/doors/vm-operator/src/run/metrics.rs"),

@@ -78,5 +78,5 @@ Written by the code that exposes them: `ROOST_WRITE_DOCS=1 cargo test -p roost -
 
 Every metric also has the labels `service_name`, the hatchery's name, and `service_type`, always `hatchery`. All that the hatchery of CDS exposes has the same name here, so dashboards and alerts
 stay as they are. Values of labels come from closed sets, except names. With 200 VMs of its own among 10,000 there are fewer than 2,000 series. Alerts and a dashboard are in
-[`deploy`](../deploy/README.md).
+[`deploy`](../deploy/README.md). Those of the kubelet, `vk_cocoon_*`, are in [kubelet.md](kubelet.md#figures).
 ";

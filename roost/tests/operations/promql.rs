@@ -6,6 +6,8 @@ pub(crate) fn metrics(text: &str) -> BTreeSet<String> {
     let ours = words.filter(|word| {
         let starts = [
             "roost_hatchery_",
+            "roost_log_lines_",
+            "roost_task_",
             "cds_hatchery_",
             "cds_http_",
             "controller_runtime_",

@@ -259,6 +259,7 @@ impl Core for StandIn {
             addresses: self.overview.addresses.clone(),
             deletions: self.overview.deletions.clone(),
             gauges: Gauges::default(),
+            ..CoreView::default()
         }
     }
 }

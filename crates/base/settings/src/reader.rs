@@ -3,9 +3,14 @@
 
 use std::fmt;
 
+use crate::environment::Surroundings;
 use crate::key::{Key, Shape};
 use crate::problem::Problems;
+use crate::secret::Secret;
+use crate::source::SecretSource;
 use crate::tree::{Entry, Item, Table, Value};
+
+const NO_CONTROLS: &str = "must not hold control characters";
 
 /// Reads one table of a section by its keys, and reports what is wrong with it.
 #[derive(Clone)]
@@ -106,9 +111,8 @@ impl<'a> Reader<'a> {
             self.wrong_type(key, &entry.value);
             return default.to_owned();
         };
-        // No server takes them in a name, and logs and headers would carry them on.
-        if text.contains(char::is_control) && !key.path.ends_with("Script") {
-            self.problem(key, "must not hold control characters");
+        if is_odd(key, &text) {
+            self.problem(key, NO_CONTROLS);
         }
         text
     }
@@ -125,6 +129,38 @@ impl<'a> Reader<'a> {
             self.problem(key, "is mandatory");
         }
         text
+    }
+
+    /// An address of this machine, or a name of it. What is made of digits and dots only is meant as an address.
+    pub fn host(&self, key: &Key) -> Option<String> {
+        let host = self.filled(key)?;
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let is_address = bare.unwrap_or(&host).parse::<std::net::IpAddr>().is_ok();
+        let is_name = host.chars().any(char::is_alphabetic)
+            && host.split('.').all(|label| {
+                !label.is_empty()
+                    && label.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+            });
+        if !is_address && !is_name {
+            let words = format!("must be an address or a name of this machine, is {host:?}");
+            self.problem(key, words);
+        }
+        Some(host)
+    }
+
+    /// A secret that goes into a header.
+    pub fn header_secret(
+        &self,
+        key: &Key,
+        surroundings: &dyn Surroundings,
+    ) -> Option<(SecretSource, Secret)> {
+        let (source, secret) = self.secret(key, surroundings)?;
+        let is_fit = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+        if !secret.expose().bytes().all(is_fit) {
+            let words = "holds characters that no HTTP header can carry, such as a line break";
+            self.problem(key, words);
+        }
+        Some((source, secret))
     }
 
     pub fn integer(&self, key: &Key) -> i64 {
@@ -187,6 +223,9 @@ impl<'a> Reader<'a> {
             _ => None,
         };
         if let Some(texts) = texts {
+            if texts.iter().any(|text| is_odd(key, text)) {
+                self.problem(key, NO_CONTROLS);
+            }
             return texts.into_iter().filter(|text| !text.is_empty()).collect();
         }
         let (wanted, is) = (with_article(&key.shape), list_kind(&entry.value));
@@ -217,7 +256,10 @@ impl<'a> Reader<'a> {
                 .iter()
                 .filter_map(|(_, entry)| match &entry.value {
                     Value::Table(table) => {
-                        let at = format!("{at}.{}", entry.spelled);
+                        let at = format!("{at}.{}", entry.spelled.escape_debug());
+                        if entry.spelled.contains(char::is_control) {
+                            self.problem_at(&at, entry.line, NO_CONTROLS);
+                        }
                         let reader =
                             Reader { table, prefix, at, line: entry.line, problems: self.problems };
                         Some(Listed { reader, name: Some(&entry.spelled) })
@@ -230,6 +272,13 @@ impl<'a> Reader<'a> {
         listed.sort_by_key(|listed| listed.reader.line);
         listed
     }
+}
+
+/// Whether it holds control characters, and is neither a script nor a variable, which may have several lines. No server takes them in a name, and
+/// logs and headers would carry them on.
+fn is_odd(key: &Key, text: &str) -> bool {
+    let has_lines = key.path.ends_with("Script") || key.path.ends_with("EnvVars");
+    !has_lines && text.contains(char::is_control)
 }
 
 /// Text, or what can be read as text.

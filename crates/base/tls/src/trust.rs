@@ -35,6 +35,8 @@ pub enum TlsTrust {
     System,
     /// Those of the authorities in a PEM file, and no others.
     CaFile(PathBuf),
+    /// Those of the authorities that this machine trusts, and of those in a PEM file.
+    SystemAndCaFile(PathBuf),
     /// Those of the authorities in this PEM text, and no others.
     CaPem(String),
     /// Those of the system's authorities, and the one with this thumbprint.
@@ -74,7 +76,7 @@ impl TlsTrust {
     /// Whether what it names can be read, without connecting to anybody.
     pub fn check(&self) -> Result<(), TrustError> {
         match self {
-            Self::CaFile(path) => Self::read_ca_file(path).map(drop),
+            Self::CaFile(path) | Self::SystemAndCaFile(path) => Self::read_ca_file(path).map(drop),
             Self::CaPem(pem) => Self::read_ca_pem(pem).map(drop),
             Self::System | Self::Thumbprint(_) | Self::Insecure => Ok(()),
         }

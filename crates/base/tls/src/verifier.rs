@@ -27,13 +27,7 @@ const NOT_PINNED: &str = "it is not the one whose thumbprint was given";
 impl Verifier {
     pub(crate) fn new(trust: &TlsTrust, pins: Pins) -> Result<Self, TrustError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = match trust {
-            // Without any, whoever shows a certificate is refused with these words; plain HTTP is not in need of them.
-            TlsTrust::System | TlsTrust::Thumbprint(_) => system_roots(),
-            TlsTrust::CaFile(path) => TlsTrust::read_ca_file(path)?,
-            TlsTrust::CaPem(pem) => TlsTrust::read_ca_pem(pem)?,
-            TlsTrust::Insecure => RootCertStore::empty(),
-        };
+        let roots = roots(trust, system_roots)?;
         let authorities = if roots.is_empty() {
             None
         } else {
@@ -46,6 +40,25 @@ impl Verifier {
         let believes_all = *trust == TlsTrust::Insecure;
         Ok(Self { authorities, pinned, pins, believes_all, provider })
     }
+}
+
+/// The authorities that are believed. `system`: those of this machine.
+fn roots(
+    trust: &TlsTrust,
+    system: impl FnOnce() -> RootCertStore,
+) -> Result<RootCertStore, TrustError> {
+    Ok(match trust {
+        // Without any, whoever shows a certificate is refused with these words; plain HTTP is not in need of them.
+        TlsTrust::System | TlsTrust::Thumbprint(_) => system(),
+        TlsTrust::CaFile(path) => TlsTrust::read_ca_file(path)?,
+        TlsTrust::SystemAndCaFile(path) => {
+            let mut roots = system();
+            roots.extend(TlsTrust::read_ca_file(path)?.roots);
+            roots
+        }
+        TlsTrust::CaPem(pem) => TlsTrust::read_ca_pem(pem)?,
+        TlsTrust::Insecure => RootCertStore::empty(),
+    })
 }
 
 fn system_roots() -> RootCertStore {
@@ -125,5 +138,44 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authority(name: &str) -> rcgen::Certificate {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut wish = rcgen::CertificateParams::new(vec![]).unwrap();
+        wish.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        wish.distinguished_name.push(rcgen::DnType::CommonName, name);
+        wish.self_signed(&key).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_believed_instead_of_this_machines_authorities_or_beside_them() {
+        let (machines, extra) = (authority("machine"), authority("extra"));
+        let path = std::env::temp_dir().join(format!("roost-tls-extra-{}", std::process::id()));
+        std::fs::write(&path, extra.pem()).unwrap();
+        let system = || {
+            let mut roots = RootCertStore::empty();
+            roots.add(machines.der().clone()).unwrap();
+            roots
+        };
+        let names = |trust: TlsTrust| {
+            let roots = roots(&trust, system).unwrap();
+            let has = |name: &str| {
+                roots
+                    .roots
+                    .iter()
+                    .any(|it| it.subject.windows(name.len()).any(|it| it == name.as_bytes()))
+            };
+            (has("machine"), has("extra"))
+        };
+        assert_eq!(names(TlsTrust::System), (true, false));
+        assert_eq!(names(TlsTrust::CaFile(path.clone())), (false, true));
+        assert_eq!(names(TlsTrust::SystemAndCaFile(path.clone())), (true, true));
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -60,6 +60,7 @@ impl Forge {
         let ForgeParts { client, connect, isos, clock, random, lease, machine_version } = parts;
         let mut manager = Manager::new(client.clone(), "agent-forge", registry)
             .with_world(Arc::clone(&clock), random);
+        let client = manager.client().clone();
         if let Some(lease) = lease {
             manager = manager.with_lease(lease);
         }

@@ -9,6 +9,8 @@ use roost_views::{
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CoreView {
     pub link: LinkView,
+    /// Of servers of another kind, which other doors have.
+    pub other_links: Vec<LinkView>,
     /// Limits that all doors share.
     pub gauges: Gauges,
     /// `None` if addresses are not ours to give.

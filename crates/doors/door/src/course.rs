@@ -1,7 +1,9 @@
 //! The way of an object to its VM: for doors that keep what an object asks for.
 
 use jiff::Timestamp;
-use roost_views::{DecisionView, GateView, Part, RequestState, Served, SubjectKind, Verdict};
+use roost_views::{
+    DecisionView, GateView, LimitView, Part, RequestState, Served, SubjectKind, Verdict,
+};
 
 use crate::DoorWords;
 
@@ -19,11 +21,13 @@ pub struct Stage {
     pub since: Option<Timestamp>,
     /// The part of its life that a VM is in while this is not done.
     pub part: Part,
+    /// Of a step that asks for an amount: what is needed, what is taken, and how much there may be.
+    pub measure: Option<(u64, u64, u64)>,
 }
 
 impl Stage {
     pub fn new(name: &'static str, asks: &'static str, is_done: bool) -> Self {
-        Self { name, asks, is_done, note: None, since: None, part: Part::Starting }
+        Self { name, asks, is_done, note: None, since: None, part: Part::Starting, measure: None }
     }
 
     #[must_use]
@@ -38,6 +42,13 @@ impl Stage {
         self
     }
 
+    /// One more is needed, so many are there, and there may be so many.
+    #[must_use]
+    pub fn weighing(mut self, have: u64, limit: u64) -> Self {
+        self.measure = Some((1, have, limit));
+        self
+    }
+
     /// The VM is up, and whoever wanted it gets to know it.
     #[must_use]
     pub fn joining(mut self) -> Self {
@@ -49,9 +60,9 @@ impl Stage {
         GateView {
             name: self.name.to_owned(),
             passed: self.is_done,
-            need: None,
-            have: None,
-            limit: None,
+            need: self.measure.map(|(need, ..)| need),
+            have: self.measure.map(|(_, have, _)| have),
+            limit: self.measure.map(|(.., limit)| LimitView::At(limit)),
             note: self.note.clone(),
             words: Some(self.asks.to_owned()),
         }
@@ -97,6 +108,19 @@ impl Course {
             (Some(_), false) => Served::Nothing,
         };
         RequestState::of(served, Some(self.verdict()))
+    }
+
+    /// How a request stands whose VM is in this part of its life, if it has one: it stands where its VM does. `is_over`: nobody asks for it any more.
+    pub fn standing(&self, vm: Option<Part>, is_over: bool) -> RequestState {
+        let served = match vm {
+            Some(part) => Served::By(part),
+            None if is_over => Served::Over,
+            None => Served::Nothing,
+        };
+        // What is at its end without a VM of ours waits for nobody here.
+        let has_arrived = vm.is_none() && self.stands_at().is_none();
+        let verdict = if has_arrived { Verdict::Skipped } else { self.verdict() };
+        RequestState::of(served, Some(verdict))
     }
 
     fn verdict(&self) -> Verdict {
@@ -212,6 +236,23 @@ mod tests {
         let mut course = course(2, Waits::Us, true);
         course.stages[2] = course.stages[2].clone().joining();
         assert_eq!(course.state(), RequestState::Joining);
+    }
+
+    #[test]
+    fn a_request_stands_where_its_vm_does() {
+        for (done, has_vm, vm, is_over, state) in [
+            (1, true, Some(Part::Leaving), false, RequestState::Leaving),
+            (3, true, Some(Part::Leaving), true, RequestState::Leaving),
+            (3, true, Some(Part::Joining), false, RequestState::Joining),
+            (0, false, None, false, RequestState::Waiting),
+            (0, false, None, true, RequestState::Ended),
+            (3, false, None, false, RequestState::Skipped),
+        ] {
+            let course = course(done, Waits::Us, has_vm);
+            assert_eq!(course.standing(vm, is_over), state, "{course:?}");
+        }
+        let refused = course(0, Waits::Person, false);
+        assert_eq!(refused.standing(None, false), RequestState::Refused);
     }
 
     #[test]

@@ -111,6 +111,11 @@ pub trait FrontDoor: Debug + Send + Sync + 'static {
         false
     }
 
+    /// Its requests go from the list as soon as they are over, so that the house remembers the last of them.
+    fn forgets_ended(&self) -> bool {
+        false
+    }
+
     /// What it answers beside what every door does, such as paths that the program had from which it takes over.
     fn routes(self: Arc<Self>) -> Vec<Route> {
         Vec::new()

@@ -5,14 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use roost_views::{
-    HistoryView, MarkKind, MarkView, Overview, Part, RequestId, RequestState, RequestView,
-    SampleView, Spawning,
+    HistoryView, MarkKind, MarkView, OutageView, Overview, Part, RequestId, RequestState,
+    RequestView, SampleView, Spawning,
 };
 
 use crate::House;
+use crate::past::Past;
 
-/// A day of minutes. A sample is about 250 bytes, so that all of them are less than half a megabyte.
+/// A day of minutes. A sample is at most about 500 bytes, so that all of them are less than a megabyte.
 const SAMPLES: usize = 24 * 60;
+/// Doors whose numbers are kept of each minute.
+const DOORS: usize = 8;
 /// Pauses, freezes, lost links and restarts of that day.
 const MARKS: usize = 256;
 /// Limits that are kept of each minute.
@@ -29,6 +32,7 @@ pub struct History {
 #[derive(Debug, Default)]
 struct Inner {
     limits: Vec<String>,
+    doors: Vec<String>,
     samples: VecDeque<SampleView>,
     marks: VecDeque<MarkView>,
     /// Whose work has begun, as far as they are still listed.
@@ -37,6 +41,10 @@ struct Inner {
     counted: BTreeSet<RequestId>,
     /// How long things ran, by door, newest last.
     runs: BTreeMap<String, VecDeque<u64>>,
+    /// How long requests waited for a VM that works, by door, newest last.
+    starts: BTreeMap<String, VecDeque<u64>>,
+    /// What is over, by door.
+    past: BTreeMap<&'static str, Past>,
     /// Calls and faults towards the vCenter at the last sample.
     calls: (u64, u64),
 }
@@ -79,16 +87,20 @@ impl History {
         let now = house.now();
         let steering = house.steering();
         let core = house.core.as_ref().map(|core| core.overview()).unwrap_or_default();
+        let outages = house.outages(&core);
+        for door in house.doors.iter().filter(|door| door.forgets_ended()) {
+            // One that has not listed everything yet does not know what is gone.
+            if door.readiness().iter().all(|check| check.ok) {
+                let requests = door.requests();
+                self.inner().past.entry(door.words().name).or_default().look(now, requests);
+            }
+        }
         let mut inner = self.inner();
         let held = (steering.spawning != Spawning::Open)
             .then(|| steering.held.unwrap_or_else(|| "new VMs are held back".to_owned()));
         inner.mark(now, MarkKind::Pause, held);
         inner.mark(now, MarkKind::Freeze, core.deletions.frozen.or(steering.frozen));
-        let lost: Vec<String> = core.link.trouble.into_iter().collect();
-        let doors = house.doors.iter().flat_map(|door| door.outages());
-        let lost = lost.into_iter().map(|trouble| format!("vCenter: {trouble}"));
-        let lost = lost.chain(doors.map(|outage| outage.server)).collect::<Vec<_>>().join("; ");
-        inner.mark(now, MarkKind::LinkLost, (!lost.is_empty()).then_some(lost));
+        inner.lose(now, &outages);
     }
 
     /// The newest so many minutes.
@@ -101,9 +113,21 @@ impl History {
             |mark: &&MarkView| mark.until.is_none_or(|until| since.is_none_or(|at| until >= at));
         HistoryView {
             limits: inner.limits.clone(),
+            doors: inner.doors.clone(),
             marks: inner.marks.iter().filter(is_within).cloned().collect(),
             samples,
         }
+    }
+
+    /// Requests of a door that are over, newest first; of doors that forget them.
+    pub fn over(&self, door: &str) -> Vec<RequestView> {
+        self.inner().past.get(door).into_iter().flat_map(Past::over).cloned().collect()
+    }
+
+    /// How long the last requests of a door waited until their VM worked, in seconds.
+    pub fn start_times(&self, door: &str) -> Vec<u64> {
+        let inner = self.inner();
+        inner.starts.get(door).map(|starts| starts.iter().copied().collect()).unwrap_or_default()
     }
 
     /// How long the last requests of a door ran, in seconds.
@@ -127,6 +151,13 @@ impl Inner {
         let new: Vec<&RequestView> = new.copied().filter(|_| !is_first).collect();
         let mut waits: Vec<u64> = new.iter().filter_map(|request| request.waited_secs).collect();
         waits.sort_unstable();
+        for (door, waited) in new.iter().filter_map(|it| Some((&it.id.door, it.waited_secs?))) {
+            let starts = self.starts.entry(door.clone()).or_default();
+            starts.push_back(waited);
+            if starts.len() > RUNS {
+                starts.pop_front();
+            }
+        }
         let warm = new.iter().filter(|request| is_warm(request)).count() as u64;
         let started = new.len() as u64;
         self.started = begun.iter().map(|request| request.id.clone()).collect();
@@ -147,6 +178,7 @@ impl Inner {
             wait_p50_secs: share(&waits, 50),
             wait_p95_secs: share(&waits, 95),
             capacity: self.taken(overview),
+            doors: self.by_door(overview),
             calls,
             faults,
         };
@@ -163,6 +195,17 @@ impl Inner {
         }
         let gauges = self.limits.iter().map(|name| overview.capacity.get(name));
         gauges.map(|gauge| gauge.map_or(0, |it| it.used.saturating_add(it.reserved))).collect()
+    }
+
+    fn by_door(&mut self, overview: &Overview) -> Vec<[u32; 6]> {
+        if self.doors.is_empty() {
+            let names = overview.doors.iter().take(DOORS);
+            self.doors = names.map(|door| door.name.clone()).collect();
+        }
+        let queue = |name: &String| overview.doors.iter().find(|door| door.name == *name);
+        let queues = self.doors.iter().map(|name| queue(name).map(|door| door.queue));
+        let number = |(_, number): (RequestState, u64)| u32::try_from(number).unwrap_or(u32::MAX);
+        queues.map(|queue| queue.unwrap_or_default().in_order().map(number)).collect()
     }
 
     fn calls_since(&mut self, overview: &Overview) -> (u64, u64) {
@@ -198,6 +241,24 @@ impl Inner {
         }
     }
 
+    /// One mark while anything is lost, with the name of each server that was.
+    fn lose(&mut self, now: Timestamp, outages: &[OutageView]) {
+        let names = |outage: &OutageView| match &outage.trouble {
+            Some(trouble) => format!("{}: {trouble}", outage.server),
+            None => outage.server.clone(),
+        };
+        let words = outages.iter().map(names).collect::<Vec<_>>().join("; ");
+        let open = |it: &&mut MarkView| it.kind == MarkKind::LinkLost && it.until.is_none();
+        if let Some(open) = self.marks.iter_mut().rev().find(open) {
+            for outage in outages {
+                if !open.words.contains(&outage.server) {
+                    open.words = format!("{}; {}", open.words, names(outage));
+                }
+            }
+        }
+        self.mark(now, MarkKind::LinkLost, (!words.is_empty()).then_some(words));
+    }
+
     /// Begins, goes on with or ends the mark of this kind.
     fn mark(&mut self, now: Timestamp, kind: MarkKind, words: Option<String>) {
         let open = self.marks.iter_mut().rev().find(|it| it.kind == kind && it.until.is_none());
@@ -231,6 +292,8 @@ fn share(sorted: &[u64], percent: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use roost_views::{DeletionsView, DoorView, GaugeView, Gauges, LinkView, QueueView};
+
     use super::*;
 
     #[test]
@@ -239,6 +302,65 @@ mod tests {
         assert_eq!((share(&[7], 50), share(&[7], 95)), (Some(7), Some(7)));
         let hundred: Vec<u64> = (1..=100).collect();
         assert_eq!((share(&hundred, 50), share(&hundred, 95)), (Some(50), Some(95)));
+    }
+
+    fn overview(minute: i64) -> Overview {
+        let queue = QueueView { waiting: 3, working: 7, ..QueueView::default() };
+        let door = |number: u64| DoorView {
+            name: format!("door-{number}"),
+            title: String::new(),
+            noun: String::new(),
+            nouns: String::new(),
+            path: String::new(),
+            about: String::new(),
+            ready: true,
+            queue,
+            what_binds: None,
+            oldest: None,
+            tiles: Vec::new(),
+        };
+        let mut capacity = Gauges::default();
+        for number in 0..20 {
+            capacity.add(format!("limit-{number}"), GaugeView::default());
+        }
+        Overview {
+            service: "s".into(),
+            version: "1".into(),
+            now: Timestamp::from_second(minute * 60).unwrap(),
+            started: Timestamp::UNIX_EPOCH,
+            ready: true,
+            observes_only: false,
+            what_binds: None,
+            needs: Vec::new(),
+            outages: Vec::new(),
+            queue,
+            lanes: Vec::new(),
+            pools: Vec::new(),
+            capacity,
+            addresses: None,
+            deletions: DeletionsView::default(),
+            link: LinkView::default(),
+            recent: Vec::new(),
+            doors: (0..20).map(door).collect(),
+        }
+    }
+
+    /// docs/operating.md names the figure.
+    #[test]
+    fn a_day_of_samples_takes_less_than_a_megabyte_however_many_doors_and_limits_there_are() {
+        let mut inner = Inner::default();
+        for minute in 0..(24 * 60 + 100) {
+            inner.sample(&overview(minute), &[], |_| false);
+        }
+        assert_eq!(inner.samples.len(), 1_440);
+        let of = |sample: &SampleView| {
+            size_of::<SampleView>()
+                + sample.capacity.capacity() * size_of::<u64>()
+                + sample.doors.capacity() * size_of::<[u32; 6]>()
+        };
+        let bytes: usize = inner.samples.iter().map(of).sum();
+        assert!(bytes < 1_000_000, "{bytes} bytes");
+        assert_eq!(inner.samples[0].doors[0], [3, 0, 0, 0, 7, 0]);
     }
 
     #[test]
@@ -256,5 +378,27 @@ mod tests {
             inner.mark(at(secs), MarkKind::Pause, (secs % 2 == 0).then(String::new));
         }
         assert_eq!(inner.marks.len(), MARKS);
+    }
+
+    #[test]
+    fn a_second_server_that_is_lost_is_named_in_the_mark_of_the_first() {
+        let at = |secs| Timestamp::from_second(secs).unwrap();
+        let lost = |server: &str| OutageView {
+            server: server.into(),
+            since: None,
+            trouble: Some("refused".into()),
+            goes_on: String::new(),
+            held: String::new(),
+            next_try: String::new(),
+            runbook: None,
+        };
+        let mut inner = Inner::default();
+        inner.lose(at(1), &[lost("vCenter")]);
+        inner.lose(at(2), &[lost("vCenter"), lost("API server")]);
+        inner.lose(at(3), &[lost("API server")]);
+        inner.lose(at(4), &[]);
+        let [mark] = &*inner.marks.make_contiguous() else { panic!("{:?}", inner.marks) };
+        assert_eq!(mark.words, "vCenter: refused; API server: refused");
+        assert_eq!((mark.at, mark.until), (at(1), Some(at(4))));
     }
 }

@@ -10,8 +10,8 @@ use roost_views::{
 
 use crate::exposition;
 use crate::{
-    Action, Answered, Core, CoreView, Demonstration, Feed, FrontDoor, History, Links, Order,
-    Refused, needs, outlook,
+    Action, Answered, Core, CoreView, Demonstration, Feed, FrontDoor, History, Links, Meant,
+    NotMeant, Order, Refused, needs, outlook,
 };
 
 /// All doors of a process on their core: what the console shows and steers.
@@ -136,19 +136,36 @@ impl House {
         }
     }
 
-    fn outages(&self, core: &CoreView) -> Vec<OutageView> {
-        let vcenter = needs::vcenter_outage(&core.link, &self.doors);
-        vcenter.into_iter().chain(self.doors.iter().flat_map(|door| door.outages())).collect()
+    /// Servers that cannot be reached, each once.
+    pub(crate) fn outages(&self, core: &CoreView) -> Vec<OutageView> {
+        let links = std::iter::once(&core.link).chain(&core.other_links);
+        let links = links.filter_map(|link| needs::link_outage(link, &self.doors));
+        needs::merged(links.chain(self.doors.iter().flat_map(|door| door.outages())))
     }
 
     /// Of all doors, one door after the other.
     pub fn requests(&self) -> Vec<RequestView> {
-        self.doors.iter().flat_map(|door| door.requests()).collect()
+        self.doors.iter().flat_map(|door| self.requests_of(door.as_ref())).collect()
+    }
+
+    /// Of one door, with those that are over.
+    pub fn requests_of(&self, door: &dyn FrontDoor) -> Vec<RequestView> {
+        let mut requests = door.requests();
+        let over = self.history.over(door.words().name).into_iter();
+        let is_gone = |it: &RequestView| requests.iter().all(|live| live.id != it.id);
+        let over: Vec<_> = over.filter(is_gone).collect();
+        requests.extend(over);
+        requests
     }
 
     pub fn request(&self, id: &RequestId) -> Option<RequestDetail> {
         let door = self.door(&id.door)?;
-        let mut detail = door.request(&id.id)?;
+        let over = || {
+            let found = self.history.over(&id.door).into_iter().find(|it| it.id == *id)?;
+            let said = found.verdict.clone().into_iter().collect();
+            Some(RequestDetail::new(found, said, None))
+        };
+        let mut detail = door.request(&id.id).or_else(over)?;
         if detail.request.state == RequestState::Waiting {
             let runs = self.history.run_times(&id.door);
             detail.outlook = Some(outlook::of(&detail, &door.line(), &self.vms(), &runs, self));
@@ -170,8 +187,42 @@ impl House {
         self.doors.iter().flat_map(|door| door.pools()).collect()
     }
 
+    /// Whatever the subject begins with is enough, where only one begins so.
     pub fn decisions(&self, query: &DecisionQuery) -> Vec<DecisionView> {
-        self.core.as_ref().map(|core| core.decisions(query)).unwrap_or_default()
+        let found = self.core.as_ref().map(|core| core.decisions(query)).unwrap_or_default();
+        let Some(text) = query.subject.as_deref().filter(|_| found.is_empty()) else {
+            return found;
+        };
+        let request = || match self.request_meant(None, text) {
+            Meant::One(request) => Some(request.id),
+            Meant::Several(_) | Meant::Nothing { .. } => None,
+        };
+        let vm = || match self.vm_meant(text) {
+            Meant::One(vm) => Some(vm),
+            Meant::Several(_) | Meant::Nothing { .. } => None,
+        };
+        let meant = request().or_else(vm).filter(|meant| meant != text);
+        let Some(meant) = meant else { return found };
+        let query = DecisionQuery { subject: Some(meant), ..query.clone() };
+        self.core.as_ref().map(|core| core.decisions(&query)).unwrap_or_default()
+    }
+
+    /// Why nothing was decided on what a text names, if it names nothing or several things.
+    pub fn not_a_subject(&self, text: &str) -> Option<NotMeant> {
+        let (request, vm) = (self.request_meant(None, text), self.vm_meant(text));
+        let what = format!("a {} or VM called", self.noun());
+        match (request, vm) {
+            (Meant::One(_), _) | (_, Meant::One(_)) => None,
+            (Meant::Several(some), Meant::Several(more)) => {
+                let all = Meant::<()>::Several(some.into_iter().chain(more).collect());
+                all.or_words(&what, text).err()
+            }
+            (Meant::Nothing { nearest: None }, vm) => vm.or_words(&what, text).err(),
+            (Meant::Nothing { .. }, Meant::Several(some)) => {
+                Meant::<()>::Several(some).or_words(&what, text).err()
+            }
+            (request, _) => request.or_words(&what, text).err(),
+        }
     }
 
     pub fn addresses(&self) -> Vec<AddressView> {
@@ -287,7 +338,9 @@ async fn tell(door: &Arc<dyn FrontDoor>, order: Order) -> Result<String, Refused
 fn lanes<'a>(all: impl Iterator<Item = &'a LaneView>) -> Vec<LaneView> {
     let mut merged: Vec<LaneView> = Vec::new();
     for lane in all {
-        if let Some(known) = merged.iter_mut().find(|known| known.phase == lane.phase) {
+        let is_same =
+            |known: &&mut LaneView| (&known.phase, known.part) == (&lane.phase, lane.part);
+        if let Some(known) = merged.iter_mut().find(is_same) {
             known.count += lane.count;
             known.names.extend(lane.names.iter().cloned());
             known.names.truncate(LaneView::NAMES);

@@ -58,6 +58,12 @@ impl Core for JoinedCore {
         let mut view = self.first.overview();
         for other in self.others.iter().map(|other| other.overview()) {
             view.deletions.last_minute += other.deletions.last_minute;
+            view.other_links.extend(other.other_links);
+            // What another server says is no word about this one.
+            if other.link.server != view.link.server {
+                view.other_links.push(other.link);
+                continue;
+            }
             // A door that has opened none yet says nothing about the link.
             if other.link.last_contact.is_some() {
                 view.link.vms_seen += other.link.vms_seen;
@@ -145,7 +151,46 @@ fn plain_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use roost_views::LinkView;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Linked(&'static str, bool);
+
+    impl Core for Linked {
+        fn decisions(&self, _: &DecisionQuery) -> Vec<DecisionView> {
+            Vec::new()
+        }
+
+        fn overview(&self) -> CoreView {
+            let link = LinkView {
+                server: self.0.to_owned(),
+                connected: self.1,
+                synced: self.1,
+                last_contact: Some(jiff::Timestamp::UNIX_EPOCH),
+                trouble: (!self.1).then(|| "permission denied".to_owned()),
+                ..LinkView::default()
+            };
+            CoreView { link, ..CoreView::default() }
+        }
+    }
+
+    /// A host of microVMs that failed made the vCenter look unreachable.
+    #[test]
+    fn a_server_of_another_kind_says_nothing_about_this_one() {
+        let joined = |others: Vec<Arc<dyn Core>>| JoinedCore {
+            first: Arc::new(Linked(LinkView::VCENTER, true)),
+            others,
+            doors: Vec::new(),
+            registries: Vec::new(),
+        };
+        let runtime = joined(vec![Arc::new(Linked("microVM runtime", false))]).overview();
+        assert!(runtime.link.connected && runtime.link.trouble.is_none(), "{runtime:?}");
+        assert_eq!(runtime.other_links[0].server, "microVM runtime");
+        let second = joined(vec![Arc::new(Linked(LinkView::VCENTER, false))]).overview();
+        assert!(!second.link.connected && second.other_links.is_empty(), "{second:?}");
+    }
 
     #[test]
     fn counters_are_named_in_the_older_format_as_their_samples_are() {

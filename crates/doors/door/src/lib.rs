@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod agreement;
 mod core;
 mod course;
 mod demonstration;
@@ -15,10 +16,12 @@ mod links;
 mod meant;
 mod needs;
 mod outlook;
+mod past;
 mod steer;
 mod summary;
 
 pub use self::core::{Core, CoreView};
+pub use agreement::{disagreement, standing};
 pub use course::{Course, Stage, Waits};
 pub use demonstration::{Demonstration, Trick};
 pub use feed::{Feed, Subscription};
@@ -29,4 +32,5 @@ pub use house::House;
 pub use joined_core::JoinedCore;
 pub use links::Links;
 pub use meant::{Meant, NotMeant};
+pub use needs::{api_server_outage, needs_of};
 pub use steer::{Acting, Action, Found, Order, Person, Refused, Shown, Steer};

@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Where other programs show what this one only names. Each is a template, in which names in braces are replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Links {
-    /// A request, where it comes from: `{id}`, `{project}` and what the door knows by its keys, such as `{workflow}`.
-    pub request: Option<String>,
+    /// A request, where it comes from, by the name of its door: `{id}`, `{project}` and what the door knows by its keys, such as `{workflow}`.
+    pub requests: BTreeMap<String, String>,
     /// A VM in the vSphere client: `{id}` is its managed object id, `{name}` its name.
     pub vm: Option<String>,
     /// A page of the documentation: `{page}`, such as `runbooks/vcenter-link-down.md` or `configuration.md#gates`.

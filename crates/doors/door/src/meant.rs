@@ -68,7 +68,8 @@ impl House {
         if let Some(door) = doors().find(|door| door.request(text).is_some()) {
             return Meant::One(door.words().request(text));
         }
-        let known = doors().flat_map(|door| door.requests()).map(|it| (it.id.id.clone(), it.id));
+        let known = doors().flat_map(|door| self.requests_of(door.as_ref()));
+        let known = known.map(|it| (it.id.id.clone(), it.id));
         meant(text, known)
     }
 

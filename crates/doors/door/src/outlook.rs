@@ -14,6 +14,9 @@ use crate::House;
 /// Fewer say nothing about the next.
 const ENOUGH_RUNS: usize = 5;
 
+/// The gate of doors that make only so many VMs at once.
+const SLOT: &str = "slot";
+
 /// Out of these, the time that half of all runs took.
 pub(crate) fn median(runs: &[u64]) -> Option<u64> {
     let mut runs = runs.to_vec();
@@ -36,8 +39,17 @@ pub(crate) fn of(
         let bound = said.bound_by.as_ref()?;
         said.gates.iter().find(|gate| gate.name == *bound)
     });
+    // What is being made gives its place back when it is up, and what runs when it has ended.
+    let starts = weighed.is_some_and(|gate| gate.name == SLOT);
+    let starts = starts.then(|| house.history.start_times(&id.door));
+    let (runs, unit) = match &starts {
+        Some(starts) => (starts.as_slice(), "start"),
+        None => (runs, "run"),
+    };
     let typical = median(runs);
-    let mut holders = weighed.map(|gate| holders(gate, vms, typical, now)).unwrap_or_default();
+    let own = vms.iter().filter(|vm| starts.is_none() || vm.door == id.door);
+    let own: Vec<&VmView> = own.collect();
+    let mut holders = weighed.map(|gate| holders(gate, &own, typical, now)).unwrap_or_default();
     let ahead = place as u64;
     let estimate = match (weighed, typical) {
         (Some(gate), Some(typical)) => estimate(gate, &holders, ahead, typical, now),
@@ -54,8 +66,9 @@ pub(crate) fn of(
         place: ahead + 1,
         of: (line.len() as u64).max(ahead + 1),
         next_gates: said.map(next_gates).unwrap_or_default(),
-        basis: basis(said, weighed, (runs, typical), estimate, &detail.request.noun),
+        basis: basis(said, weighed, (runs, typical), estimate, (&detail.request.noun, unit)),
         gate,
+        group: detail.request.group.clone(),
         holders,
         held_by,
         estimate,
@@ -83,6 +96,7 @@ fn takes(gate: &GateView, vm: &VmView) -> Option<(u64, Unit)> {
         }
         "workers" if is_at_work => Some((1, Unit::Pieces)),
         "pending" if is_at_work && is_on_its_way => Some((1, Unit::Pieces)),
+        SLOT if part == Some(Part::Making) => Some((1, Unit::Pieces)),
         "registering" if vm.kind == VmKind::Registering => Some((1, Unit::Pieces)),
         "address" => vm.address.as_ref().map(|_| (1, Unit::Pieces)),
         _ => None,
@@ -92,10 +106,13 @@ fn takes(gate: &GateView, vm: &VmView) -> Option<(u64, Unit)> {
 /// Those first that are expected to end first.
 fn holders(
     gate: &GateView,
-    vms: &[VmView],
+    vms: &[&VmView],
     typical: Option<u64>,
     now: Timestamp,
 ) -> Vec<HolderView> {
+    let ends = |vm: &VmView| {
+        if gate.name == SLOT { made(vm, typical?, now) } else { ends(vm, typical, now) }
+    };
     let holding = vms.iter().filter(|vm| vm.kind != VmKind::Template);
     let mut holders: Vec<HolderView> = holding
         .filter_map(|vm| {
@@ -106,7 +123,7 @@ fn holders(
                 project: None,
                 amount,
                 unit,
-                ends: ends(vm, typical, now),
+                ends: ends(vm),
             })
         })
         .collect();
@@ -130,6 +147,12 @@ fn ends(vm: &VmView, typical: Option<u64>, now: Timestamp) -> Option<Timestamp> 
         _ => typical,
     };
     now.checked_add(Duration::from_secs(left)).ok()
+}
+
+/// When a VM that is being made is probably up.
+fn made(vm: &VmView, typical: u64, now: Timestamp) -> Option<Timestamp> {
+    let since = vm.phase.as_ref().and_then(|phase| phase.since).or(vm.created)?;
+    since.checked_add(Duration::from_secs(typical)).ok().map(|at| at.max(now))
 }
 
 /// When enough was given back for those before it and for itself.
@@ -171,13 +194,14 @@ fn basis(
     weighed: Option<&GateView>,
     (runs, typical): (&[u64], Option<u64>),
     estimate: Option<EstimateView>,
-    noun: &str,
+    (noun, unit): (&str, &str),
 ) -> String {
     let next = said.and_then(|said| said.next_look.as_deref()).unwrap_or("when something changes");
     match (estimate, weighed, typical) {
         (Some(_), _, Some(typical)) => format!(
-            "an estimate, from {} seen: half of them ran {} or less",
-            count(runs.len() as u64, "run", "runs"),
+            "an estimate, from {} seen: half of them {} {} or less",
+            count(runs.len() as u64, unit, &format!("{unit}s")),
+            if unit == "run" { "ran" } else { "took" },
             secs(typical, Style::Long)
         ),
         (_, None, _) => format!("no estimate: nothing was weighed yet; looked at again {next}"),
@@ -185,7 +209,7 @@ fn basis(
             format!("no estimate: gate {} is no amount; looked at again {next}", gate.name)
         }
         (_, _, None) => format!(
-            "no estimate yet: {} of {ENOUGH_RUNS} {noun} runs that it takes were seen",
+            "no estimate yet: {} of {ENOUGH_RUNS} {noun} {unit}s that it takes were seen",
             runs.len()
         ),
         (_, Some(gate), _) => {
@@ -247,6 +271,44 @@ mod tests {
         assert_eq!(estimate(&gate(1, 3, 3), &[], 0, 90, now), None, "nobody gives anything back");
         let endless = GateView { limit: Some(LimitView::Unlimited), ..gate(1, 3, 3) };
         assert_eq!(estimate(&endless, &[holder(110)], 0, 90, now), None);
+    }
+
+    #[test]
+    fn a_slot_is_given_back_when_its_vm_is_up() {
+        let now = Timestamp::constant(100, 0);
+        let making = |name: &str, since: i64, part| VmView {
+            id: name.into(),
+            name: name.into(),
+            door: "toys".into(),
+            kind: VmKind::Machine,
+            power: Power::On,
+            phase: Some(roost_views::VmPhase {
+                words: String::new(),
+                label: String::new(),
+                part,
+                since: Timestamp::from_second(since).ok(),
+            }),
+            request: None,
+            template: None,
+            cpus: None,
+            memory_mb: None,
+            address: None,
+            created: None,
+            started: None,
+            fate: None,
+            facts: roost_views::Facts::default(),
+        };
+        let vms = [
+            making("late", 95, Part::Making),
+            making("early", 80, Part::Making),
+            making("up", 10, Part::Working),
+        ];
+        let slot = GateView { name: SLOT.into(), ..gate(1, 2, 2) };
+        let held = holders(&slot, &vms.each_ref(), Some(30), now);
+        let names: Vec<_> = held.iter().map(|it| it.vm.as_str()).collect();
+        assert_eq!(names, ["early", "late"], "one that runs holds no slot");
+        let at = |ahead| estimate(&slot, &held, ahead, 30, now).map(|it| it.in_secs);
+        assert_eq!((at(0), at(1)), (Some(10), Some(25)));
     }
 
     #[test]

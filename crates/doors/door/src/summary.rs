@@ -25,7 +25,9 @@ fn lanes(vms: &[VmView]) -> Vec<LaneView> {
     let mut lanes: Vec<(Part, LaneView)> = Vec::new();
     for vm in vms {
         let Some(phase) = &vm.phase else { continue };
-        let known = lanes.iter().position(|(_, lane)| lane.phase == phase.label);
+        let is_its =
+            |(part, lane): &(Part, LaneView)| *part == phase.part && lane.phase == phase.label;
+        let known = lanes.iter().position(is_its);
         let place = known.unwrap_or_else(|| {
             let lane = LaneView {
                 phase: phase.label.clone(),

@@ -8,7 +8,7 @@ use roost_cds::JobId;
 use roost_supervise::Backoff;
 
 use crate::refusal::Refusal;
-use crate::time::{elapsed, later};
+use crate::time::{is_ahead, is_recent, later};
 
 /// A job is forgotten this long after its first attempt, however many followed.
 const MEMORY: Duration = Duration::from_hours(1);
@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 const MOST_JOBS: usize = 10_000;
 
 /// Counts real attempts: those for which everything was reserved and the job was to be taken. With the usual limit of 5 a job gets five of
-/// them, and at its sixth sight it has had enough (2.6).
+/// them, and at its sixth sight it has had enough.
 #[derive(Debug, Clone)]
 pub struct Attempts {
     limit: Option<u32>,
@@ -69,7 +69,8 @@ impl Attempts {
 
     /// Whether the job may be tried once more. Counts nothing.
     pub fn check(&self, job: &JobId, now: Timestamp) -> Result<(), NotNow> {
-        let Some(made) = self.jobs.get(job).filter(|made| elapsed(made.first, now) < MEMORY) else {
+        let Some(made) = self.jobs.get(job).filter(|made| is_recent(made.first, now, MEMORY))
+        else {
             return Ok(());
         };
         if self.limit.is_some_and(|limit| made.count >= limit) {
@@ -77,7 +78,11 @@ impl Attempts {
             return Err(NotNow::Exhausted(Exhausted { made: made.count, until }));
         }
         let until = later(made.last, pause_after(made.count));
-        if now < until { Err(NotNow::Pause { made: made.count, until }) } else { Ok(()) }
+        if is_ahead(until, now, LONGEST_PAUSE) {
+            Err(NotNow::Pause { made: made.count, until })
+        } else {
+            Ok(())
+        }
     }
 
     /// How many there were.
@@ -121,7 +126,7 @@ impl Attempts {
     fn forget_old(&mut self, now: Timestamp) {
         while let Some((first, job)) = self.order.front() {
             let is_current = self.jobs.get(job).is_some_and(|made| made.first == *first);
-            if is_current && elapsed(*first, now) < MEMORY && self.order.len() < MOST_JOBS {
+            if is_current && is_recent(*first, now, MEMORY) && self.order.len() < MOST_JOBS {
                 return;
             }
             if is_current {
@@ -216,6 +221,18 @@ mod tests {
         assert_eq!(pauses, [30, 60, 120, 240, 300, 300]);
         attempts.forget(&job);
         assert_eq!(attempts.check(&job, now), Ok(()), "a person may say that it is tried now");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_no_job_up() {
+        let mut attempts = Attempts::new(Some(2));
+        let job = JobId::V1(1);
+        attempts.count(&job, at(600));
+        assert!(attempts.check(&job, at(600)).is_err());
+        assert_eq!(attempts.check(&job, at(570)), Ok(()), "no pause lasts half an hour");
+        attempts.count(&job, at(570));
+        assert!(matches!(attempts.check(&job, at(571)), Err(NotNow::Exhausted(_))), "counted on");
+        assert_eq!(attempts.check(&job, at(500)), Ok(()), "it was not within an hour");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub enum Purpose<'a> {
 }
 
 impl Birth<'_> {
-    /// What the VM will say about itself (7.2).
+    /// What the VM will say about itself.
     pub fn annotation(&self) -> Annotation {
         let mut annotation = Annotation {
             hatchery_name: self.hatchery.to_owned(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roost_supervise::Backoff;
 
-use crate::time::later;
+use crate::time::{is_ahead, later};
 
 /// After the second failure in a row; doubled by each that follows. After the first the next job tries at once, but alone.
 const FIRST: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ impl ColdStarts {
     /// A clone that was begun then has failed. Those that were under way together fail together, and together are one failure.
     pub fn failed(&mut self, template: &Arc<str>, begun: Timestamp, now: Timestamp) {
         let before = self.failing.get(template);
-        if before.is_some_and(|failing| begun < failing.counted) {
+        if before.is_some_and(|failing| begun < failing.counted && failing.counted <= now) {
             return;
         }
         let times = before.map_or(0, |failing| failing.times).saturating_add(1);
@@ -59,7 +59,8 @@ impl ColdStarts {
 
     /// Until when nothing is cloned from it, and how often that failed in a row.
     pub fn blocked(&self, template: &str, now: Timestamp) -> Option<(Timestamp, u32)> {
-        let failing = self.failing.get(template).filter(|failing| now < failing.until)?;
+        let failing =
+            self.failing.get(template).filter(|failing| is_ahead(failing.until, now, MOST))?;
         Some((failing.until, failing.times))
     }
 

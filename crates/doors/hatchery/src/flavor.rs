@@ -145,7 +145,7 @@ impl Flavors {
 
     /// The flavor for a job, `None` for the template's size.
     ///
-    /// Without any configured flavor nothing is resized, whatever jobs and models ask for (specification 13.7).
+    /// Without any configured flavor nothing is resized, whatever jobs and models ask for.
     pub fn resolve(&self, wish: FlavorWish<'_>) -> Result<Option<&Flavor>, UnknownFlavor> {
         if self.list.is_empty() {
             return Ok(None);

@@ -153,7 +153,7 @@ impl Job {
     }
 
     /// The V2 model for a V1 job that names none: the first entry for a job without binaries, else the first entry that has at least one of
-    /// them (specification 6.8).
+    /// them.
     pub fn default_model<'a>(&self, models: &'a [DefaultModel]) -> Option<&'a AsCodePath> {
         if self.model != ModelRequest::Any {
             return None;

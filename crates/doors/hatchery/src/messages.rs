@@ -1,4 +1,4 @@
-//! What the people who wait for a V2 job read in its log, word for word as CDS writes it (3.4).
+//! What the people who wait for a V2 job read in its log, word for word as CDS writes it.
 
 use std::fmt::Display;
 use std::time::Duration;

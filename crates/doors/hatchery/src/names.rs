@@ -57,7 +57,7 @@ impl<'a> VmName<'a> {
         matches!(self, Self::Spare { .. } | Self::OtherSpare)
     }
 
-    /// Whether a VM of ours with such a name takes a worker's slot: any but spares, as specification 6.4.1 has it.
+    /// Whether a VM of ours with such a name takes a worker's slot: any but spares.
     pub fn counts_as_worker(self) -> bool {
         match self {
             Self::Registering | Self::Building { .. } | Self::Worker => true,

@@ -24,6 +24,8 @@ pub enum Bug {
     KeepsPromises,
     /// The clean-up waits for what never comes. No invariant is broken by that, and no campaign looks for it: `/livez` must say so.
     CleanupHangs,
+    /// The clean-up panics whenever it begins. As with the one that hangs, `/livez` must say so.
+    CleanupPanics,
 }
 
 impl Bug {

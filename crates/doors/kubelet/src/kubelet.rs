@@ -130,6 +130,7 @@ impl Kubelet {
 
         let mut manager =
             Manager::new(client.clone(), "roost-kubelet", metrics).with_world(clock, random);
+        let client = manager.client().clone();
         let mine =
             watcher::Config::default().fields(&format!("spec.nodeName={}", settings.node_name));
         let pods = manager.watch_with(Api::<Pod>::all(client.clone()), (), mine);
@@ -226,10 +227,8 @@ fn cache_limit(settings: &Settings) -> Result<u64, NodeError> {
     if let Some(limit) = settings.snapshot_cache {
         return Ok(limit);
     }
-    let resources = match settings.resources {
-        Some(given) => given,
-        None => Resources::detect(&settings.root_dir, settings.pods)?,
-    };
+    let detected = Resources::detect(&settings.root_dir, settings.pods)?;
+    let resources = settings.resources.over(detected);
     Ok(resources.storage / CACHE_PART)
 }
 

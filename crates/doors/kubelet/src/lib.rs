@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod access;
 mod api;
 #[cfg(test)]
 mod behaviours;
@@ -20,7 +21,7 @@ pub use api::KubeletApi;
 pub use contract::key;
 pub use front_door::{KubeletCore, KubeletDoor, WORDS};
 pub use kubelet::{Kubelet, KubeletParts, StartError};
-pub use node::Resources;
+pub use node::ResourceOverrides;
 pub use pods::{NoPinger, OrphanPolicy, Pinger, StartupError};
 pub use serving::{ServingError, serving_tls};
 pub use settings::{Problem, QemuVariables, Settings};

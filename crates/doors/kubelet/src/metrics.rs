@@ -208,3 +208,39 @@ impl Metrics {
         self.boot.get_or_create(&Boot { mode, backend }).observe(seconds(took));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode_registry;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_stands_on_the_page() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        // A family without a member is not shown.
+        let took = SignedDuration::from_secs(1);
+        metrics.lifecycle("create", "ok");
+        metrics.snapshot_pull(true, took);
+        metrics.snapshot_save(true);
+        metrics.snapshot_push(true, took);
+        metrics.clone_from_dir(true);
+        metrics.booted("run", &roost_microvm::Backend::default(), took);
+        let mut text = String::new();
+        encode_registry(&mut text, &registry).unwrap();
+        let page = include_str!("../../../../docs/kubelet.md");
+        let mut count = 0;
+        for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+            let (name, kind) = line.split_once(' ').unwrap();
+            let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+            assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");
+            count += 1;
+        }
+        assert!(count > 15, "only {count} metrics were found");
+        // Those that are read when they are scraped.
+        for name in ["vm_cpu_seconds_total", "vm_disk_cow_bytes", "node_storage_total_bytes"] {
+            assert!(page.contains(&format!("`vk_cocoon_{name}`")), "{name}");
+        }
+    }
+}

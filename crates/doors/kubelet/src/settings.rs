@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use roost_microvm::Quantity;
 use secrecy::SecretString;
 
-use crate::node::Resources;
+use crate::node::ResourceOverrides;
 use crate::pods::OrphanPolicy;
 
 /// What a kubelet needs to know, each with its rule kept.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub reserve_percent: u64,
     pub pods: u64,
     /// Given instead of detected.
-    pub resources: Option<Resources>,
+    pub resources: ResourceOverrides,
     pub orphans: OrphanPolicy,
     pub cocoon: PathBuf,
     /// Whether it is called through `sudo`. `None`: unless this is root already.
@@ -130,12 +130,6 @@ impl Reader<'_> {
             }
         }
     }
-
-    fn amount(&mut self, name: &'static str, detected: u64) -> u64 {
-        self.parse(name, detected, |text| {
-            text.parse::<Quantity>().map(Quantity::value).map_err(|e| e.to_string())
-        })
-    }
 }
 
 /// Of other releases of vk-cocoon. Whoever sets them is told that nothing comes of it.
@@ -216,28 +210,11 @@ impl Settings {
         let usual_root = qemu.as_ref().map_or(COCOON_ROOT, |qemu| qemu.root_dir.as_str());
         let root_dir = PathBuf::from(reader.or("COCOON_ROOT_DIR", usual_root));
         let pods = reader.parse("VK_NODE_PODS", 256, count);
-        let overrides = ["VK_NODE_CPU", "VK_NODE_MEM", "VK_NODE_STORAGE", "VK_NODE_HUGEPAGES"];
-        let resources = if overrides.iter().any(|name| reader.text(name).is_some()) {
-            let detected = Resources::detect(&root_dir, pods).unwrap_or(Resources {
-                cpus: 1,
-                memory: 0,
-                storage: 0,
-                storage_free: 0,
-                huge_pages: 0,
-                pods,
-            });
-            let storage = reader.amount("VK_NODE_STORAGE", detected.storage);
-            let is_given = reader.text("VK_NODE_STORAGE").is_some();
-            Some(Resources {
-                cpus: reader.amount("VK_NODE_CPU", detected.cpus),
-                memory: reader.amount("VK_NODE_MEM", detected.memory),
-                storage,
-                storage_free: if is_given { storage } else { detected.storage_free },
-                huge_pages: reader.amount("VK_NODE_HUGEPAGES", detected.huge_pages),
-                pods,
-            })
-        } else {
-            None
+        let resources = ResourceOverrides {
+            cpus: reader.parse("VK_NODE_CPU", None, size),
+            memory: reader.parse("VK_NODE_MEM", None, size),
+            storage: reader.parse("VK_NODE_STORAGE", None, size),
+            huge_pages: reader.parse("VK_NODE_HUGEPAGES", None, size),
         };
         let settings = Self {
             node_name: reader.or("VK_NODE_NAME", "cocoon-pool"),
@@ -383,8 +360,8 @@ mod tests {
         let settings =
             read(&[("VK_NODE_CPU", "16"), ("VK_NODE_MEM", "64Gi"), ("VK_NODE_STORAGE", "1Ti")])
                 .unwrap();
-        let resources = settings.resources.unwrap();
-        assert_eq!((resources.cpus, resources.memory), (16, 64 << 30));
-        assert_eq!((resources.storage, resources.storage_free), (1 << 40, 1 << 40));
+        let resources = settings.resources;
+        assert_eq!((resources.cpus, resources.memory), (Some(16), Some(64 << 30)));
+        assert_eq!((resources.storage, resources.huge_pages), (Some(1 << 40), None));
     }
 }

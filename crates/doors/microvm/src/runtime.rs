@@ -95,6 +95,8 @@ pub struct Capabilities {
     pub exec: bool,
     pub exec_tty: bool,
     pub follow_logs: bool,
+    /// What a guest wrote before it was last started is kept.
+    pub previous_logs: bool,
     /// The one hypervisor that there is, whichever a pod names. `None`: the one that the pod names.
     pub only: Option<&'static str>,
     /// Something on this host answers for the guest's ports, so that a connection proves nothing until the guest has taken it.
@@ -164,4 +166,6 @@ impl fmt::Debug for ExecStreams {
 pub struct LogOptions {
     pub tail: Option<u64>,
     pub follow: bool,
+    /// What was written before the last start, where [`Capabilities::previous_logs`].
+    pub previous: bool,
 }

@@ -43,6 +43,8 @@ pub enum Routine {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrioritySettings {
+    /// Otherwise all are alike, and first come is first served.
+    pub is_used: bool,
     pub routine: Routine,
     /// Without fast deploy there is nothing to promote, and no VM waits for it.
     pub promotes_disks: bool,
@@ -54,7 +56,7 @@ impl Default for PrioritySettings {
     fn default() -> Self {
         // A guest that has no address after a quarter of an hour will hardly have one by being looked at more often.
         let patience = Duration::from_mins(15);
-        Self { routine: Routine::ByEvent, promotes_disks: true, patience }
+        Self { is_used: true, routine: Routine::ByEvent, promotes_disks: true, patience }
     }
 }
 
@@ -65,6 +67,9 @@ pub fn priority(
     now: Timestamp,
     settings: &PrioritySettings,
 ) -> i32 {
+    if !settings.is_used {
+        return 0;
+    }
     let default = default_for(cause, settings.routine);
     match (vm, cause) {
         // These are not weighed: nothing is new.

@@ -21,8 +21,12 @@ use tracing::debug;
 
 use crate::object::Object;
 
-/// An event that comes again within this time counts on; later it is a new one.
-const SERIES_LASTS: Duration = Duration::from_mins(6);
+/// An event that comes again within this time counts on; later it is a new one. Longer than the longest back-off and
+/// resync, so that a condition that stays is one event; shorter than the hour for which API servers keep events.
+const SERIES_LASTS: Duration = Duration::from_mins(35);
+
+/// How often what is over is taken out of the book.
+const TIDIED: Duration = Duration::from_mins(1);
 
 /// How often the count of a series is written.
 const SERIES_WRITTEN: Duration = Duration::from_secs(30);
@@ -93,6 +97,7 @@ struct Book {
     series: HashMap<Id, Series>,
     budgets: HashMap<String, Budget>,
     number: u64,
+    tidied: Option<Instant>,
 }
 
 impl Book {
@@ -112,6 +117,10 @@ impl Book {
     }
 
     fn tidy(&mut self, now: Instant) {
+        if self.tidied.is_some_and(|tidied| now.duration_since(tidied) < TIDIED) {
+            return;
+        }
+        self.tidied = Some(now);
         self.series.retain(|_, series| {
             series.count > series.written_count
                 || now.duration_since(series.last_seen) < SERIES_LASTS

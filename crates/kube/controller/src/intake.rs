@@ -166,6 +166,7 @@ mod tests {
     use roost_workqueue::Settings;
 
     use super::*;
+    use crate::store::Extent;
 
     fn change(cause: Cause, version: u64) -> Change<ConfigMap> {
         let mut object = ConfigMap::default();
@@ -185,7 +186,7 @@ mod tests {
             ("a lost answer", vec![change(Cause::Changed, 7)], Written::Unknown, 1),
             ("nothing", vec![], Written::Alone("7"), 0),
         ] {
-            let intake = Intake::new(Workqueue::new(&Settings::default()), Store::new());
+            let intake = Intake::new(Workqueue::new(&Settings::default()), Store::new(Extent::All));
             intake.begin(&key);
             for event in &events {
                 intake.changed(event);

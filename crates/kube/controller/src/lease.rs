@@ -5,6 +5,9 @@
 //! candidate's own clock from when it saw the last change: clocks of two machines are never compared. A leader stops work
 //! when it could not renew for `renew_deadline`, counted from when its last successful renewal was *sent*, which leaves the rest of the
 //! duration as a margin. A lease that is given up names nobody and is taken at once.
+//!
+//! No request is waited for longer than half of `renew_deadline`, so one that hangs costs neither a leader its lease nor
+//! a candidate its turn. A write whose answer comes after the time that it bought is no leadership.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,27 +110,48 @@ impl Candidate {
     pub(crate) async fn acquire(&mut self) -> Instant {
         let mut is_waiting = false;
         loop {
-            let sent = Instant::now();
-            match self.try_once().await {
-                Ok(true) => {
-                    info!(lease = %self.settings.name, "{} holds lease {}", self.settings.identity, self.settings.name);
-                    return sent + self.settings.renew_deadline;
+            match timeout(self.patience(), self.try_once()).await {
+                Ok(Ok(Some(sent))) => {
+                    let until = sent + self.settings.renew_deadline;
+                    if Instant::now() < until {
+                        info!(lease = %self.settings.name, "{} holds lease {}", self.settings.identity, self.settings.name);
+                        return until;
+                    }
+                    warn!(lease = %self.settings.name, "the answer that lease {} is ours came too late", self.settings.name);
                 }
-                Ok(false) if !is_waiting => {
+                Ok(Ok(None)) if !is_waiting => {
                     is_waiting = true;
                     let holder = self.holder().unwrap_or_default().to_owned();
                     info!(lease = %self.settings.name, %holder, "lease {} is held by {holder}", self.settings.name);
                 }
-                Ok(false) => {}
-                Err(error) => {
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => {
                     warn!(lease = %self.settings.name, %error, "lease {} could not be read or taken", self.settings.name);
+                }
+                Err(_) => {
+                    warn!(lease = %self.settings.name, "no answer about lease {} within {:?}", self.settings.name, self.patience());
                 }
             }
             // Twice as often as the holder renews, so that a lease that is given up is taken within one period. Spread, so that
-            // candidates that wait for the same moment do not collide for ever.
+            // candidates that wait for the same moment do not collide for ever. And at the moment at which it runs out.
             let period = self.settings.retry_period / 2;
-            sleep(self.random.duration(period, period.mul_f64(1.2))).await;
+            let period = self.random.duration(period, period.mul_f64(1.2));
+            sleep(self.runs_out_in().map_or(period, |rest| rest.min(period))).await;
         }
+    }
+
+    /// How long one request may take.
+    fn patience(&self) -> Duration {
+        self.settings.renew_deadline / 2
+    }
+
+    /// When the lease of somebody else may be taken, unless it is renewed. `None` if that time has come.
+    fn runs_out_in(&self) -> Option<Duration> {
+        let (lease, since) = self.seen.as_ref()?;
+        let duration = lease.spec.as_ref()?.lease_duration_seconds?;
+        let duration = Duration::from_secs(u64::try_from(duration).ok()?);
+        let rest = (*since + duration).saturating_duration_since(Instant::now());
+        (!rest.is_zero()).then_some(rest)
     }
 
     /// Keeps renewing a lease that is held until `until`; returns when it may be lost.
@@ -135,15 +159,14 @@ impl Candidate {
         loop {
             sleep(self.settings.retry_period.min(until.saturating_duration_since(Instant::now())))
                 .await;
-            let sent = Instant::now();
-            let left = until.saturating_duration_since(sent);
+            let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 warn!(lease = %self.settings.name, "lease {} could not be renewed in time", self.settings.name);
                 return;
             }
-            match timeout(left, self.try_once()).await {
-                Ok(Ok(true)) => until = sent + self.settings.renew_deadline,
-                Ok(Ok(false)) => {
+            match timeout(left.min(self.patience()), self.try_once()).await {
+                Ok(Ok(Some(sent))) => until = sent + self.settings.renew_deadline,
+                Ok(Ok(None)) => {
                     let holder = self.holder().unwrap_or_default();
                     warn!(lease = %self.settings.name, holder, "lease {} was taken by {holder}", self.settings.name);
                     return;
@@ -158,40 +181,58 @@ impl Candidate {
 
     /// Names nobody as holder, so that the next one need not wait.
     pub(crate) async fn release(&mut self) {
-        let Some((lease, _)) = &self.seen else { return };
-        if self.holder() != Some(&self.settings.identity) {
-            return;
-        }
-        let mut lease = lease.clone();
-        let now = MicroTime(self.clock.now());
-        if let Some(spec) = &mut lease.spec {
-            spec.holder_identity = Some(String::new());
-            spec.lease_duration_seconds = Some(1);
-            (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
-        }
-        let (name, params) = (&self.settings.name, PostParams::default());
-        let replaced = self.leases.0.replace(name, &params, &lease);
-        match timeout(self.settings.retry_period, replaced).await {
-            Ok(Ok(_)) => info!(lease = %name, "lease {name} is given up"),
+        let name = &self.settings.name;
+        match timeout(self.settings.retry_period, self.give_up()).await {
+            Ok(Ok(true)) => info!(lease = %name, "lease {name} is given up"),
+            Ok(Ok(false)) => debug!(lease = %name, "lease {name} is not ours to give up"),
             Ok(Err(error)) => warn!(lease = %name, %error, "lease {name} was not given up"),
             Err(_) => warn!(lease = %name, "lease {name} was not given up in time"),
         }
         self.seen = None;
     }
 
+    /// False if somebody else holds it.
+    async fn give_up(&self) -> kube::Result<bool> {
+        let Some((lease, _)) = &self.seen else { return Ok(false) };
+        let (name, params) = (&self.settings.name, PostParams::default());
+        let Some(given_up) = self.without_holder(lease) else { return Ok(false) };
+        match self.leases.0.replace(name, &params, &given_up).await {
+            // A renewal whose answer was lost, or somebody who set a label.
+            Err(kube::Error::Api(status)) if status.is_conflict() => {}
+            answer => return answer.map(|_| true),
+        }
+        let lease = self.leases.0.get(name).await?;
+        let Some(given_up) = self.without_holder(&lease) else { return Ok(false) };
+        self.leases.0.replace(name, &params, &given_up).await.map(|_| true)
+    }
+
+    /// The lease with nobody as holder, if it is ours.
+    fn without_holder(&self, lease: &Lease) -> Option<Lease> {
+        let mut lease = lease.clone();
+        let spec = lease.spec.as_mut()?;
+        if spec.holder_identity.as_deref() != Some(&self.settings.identity) {
+            return None;
+        }
+        let now = MicroTime(self.clock.now());
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
+        Some(lease)
+    }
+
     fn holder(&self) -> Option<&str> {
         self.seen.as_ref()?.0.spec.as_ref()?.holder_identity.as_deref()
     }
 
-    /// True if we hold the lease afterwards.
-    async fn try_once(&mut self) -> kube::Result<bool> {
+    /// When the write was sent that made the lease ours, or `None` if it is not.
+    async fn try_once(&mut self) -> kube::Result<Option<Instant>> {
         // A leader writes on what it wrote last; only after a conflict does it have to look.
         if self.holder() == Some(&self.settings.identity)
             && let Some((lease, _)) = self.seen.clone()
         {
             match self.write(&lease, false).await {
                 Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
-                answer => return answer.map(|()| true),
+                answer => return answer.map(Some),
             }
         }
         let found = self.leases.0.get_opt(&self.settings.name).await?;
@@ -206,22 +247,23 @@ impl Candidate {
         let step =
             step(found.as_ref(), now.saturating_duration_since(since), &self.settings.identity);
         let outcome = match (step, found) {
-            (Step::Wait, _) => return Ok(false),
+            (Step::Wait, _) => return Ok(None),
             (Step::Create, _) | (_, None) => self.create().await,
             (Step::Renew, Some(lease)) => self.write(&lease, false).await,
             (Step::Take, Some(lease)) => self.write(&lease, true).await,
         };
         match outcome {
-            Ok(()) => Ok(true),
+            Ok(sent) => Ok(Some(sent)),
             // Somebody else was faster.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
-                Ok(false)
+                Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn create(&mut self) -> kube::Result<()> {
+    async fn create(&mut self) -> kube::Result<Instant> {
+        let sent = Instant::now();
         let metadata =
             ObjectMeta { name: Some(self.settings.name.clone()), ..ObjectMeta::default() };
         let spec = self.spec(&LeaseSpec::default(), true, self.clock.now());
@@ -229,18 +271,19 @@ impl Candidate {
             Lease { metadata, spec: Some(LeaseSpec { lease_transitions: Some(0), ..spec }) };
         let lease = self.leases.0.create(&PostParams::default(), &lease).await?;
         self.seen = Some((lease, Instant::now()));
-        Ok(())
+        Ok(sent)
     }
 
     /// Replaces the lease on top of the version that was seen, so of two who try only one succeeds.
-    async fn write(&mut self, lease: &Lease, is_new_holder: bool) -> kube::Result<()> {
+    async fn write(&mut self, lease: &Lease, is_new_holder: bool) -> kube::Result<Instant> {
+        let sent = Instant::now();
         let spec =
             self.spec(&lease.spec.clone().unwrap_or_default(), is_new_holder, self.clock.now());
         let lease = Lease { spec: Some(spec), ..lease.clone() };
         let name = &self.settings.name;
         let lease = self.leases.0.replace(name, &PostParams::default(), &lease).await?;
         self.seen = Some((lease, Instant::now()));
-        Ok(())
+        Ok(sent)
     }
 
     fn spec(&self, old: &LeaseSpec, is_new_holder: bool, now: Timestamp) -> LeaseSpec {

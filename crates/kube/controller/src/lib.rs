@@ -2,6 +2,7 @@
 
 mod cause;
 mod condition;
+mod contact;
 mod controller;
 pub mod crd;
 mod diff;
@@ -19,6 +20,7 @@ mod pass;
 pub mod rbac;
 mod rebase;
 mod reconciler;
+mod requests;
 pub mod serve;
 mod store;
 mod verdict;
@@ -30,6 +32,7 @@ mod writer;
 
 pub use cause::Cause;
 pub use condition::{Truth, is_true, set_condition};
+pub use contact::ServerTrouble;
 pub use controller::{Controller, ControllerSettings};
 pub use draft::Draft;
 pub use events::{EventType, Events};

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
+use crate::contact::{Contact, ServerTrouble};
 use crate::controller::{Controller, ControllerSettings, Lead, SharedClock};
 use crate::events::Events;
 use crate::lease::{Candidate, LeaseSettings};
@@ -56,11 +57,16 @@ type Factory = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 pub struct Status {
     is_leader: watch::Sender<bool>,
     is_synced: watch::Sender<bool>,
+    contact: Contact,
 }
 
 impl Status {
     fn new() -> Self {
-        Self { is_leader: watch::Sender::new(false), is_synced: watch::Sender::new(false) }
+        Self {
+            is_leader: watch::Sender::new(false),
+            is_synced: watch::Sender::new(false),
+            contact: Contact::default(),
+        }
     }
 
     /// Does this process work, rather than stand by?
@@ -73,6 +79,11 @@ impl Status {
         *self.is_synced.borrow()
     }
 
+    /// Why the API server cannot be reached, if it cannot.
+    pub fn server_trouble(&self) -> Option<ServerTrouble> {
+        self.contact.trouble()
+    }
+
     /// Returns once this process leads.
     pub async fn leads(&self) {
         let _ = self.is_leader.subscribe().wait_for(|is_leader| *is_leader).await;
@@ -82,13 +93,15 @@ impl Status {
 impl Manager {
     /// `field_manager` is the name under which the API server books our writes and events.
     pub fn new(client: Client, field_manager: &str, registry: &mut Registry) -> Self {
+        let metrics = Metrics::register(registry);
+        let client = metrics.requests.count(client);
         let events = Events::new(client.clone(), field_manager);
         Self {
             client,
             writes_as: field_manager.to_owned(),
             clock: Arc::new(SystemClock),
             random: Random::from_system(),
-            metrics: Metrics::register(registry),
+            metrics,
             lease: None,
             drain: DRAIN,
             watches: Vec::new(),
@@ -120,6 +133,7 @@ impl Manager {
         self
     }
 
+    /// The client that it was given, with its requests counted.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -165,7 +179,8 @@ impl Manager {
         config: watcher::Config,
     ) -> Watch<K> {
         let random = self.random.fork(&K::plural(&resource));
-        let watch = Watch::new(api, resource, config, random);
+        let seen_by = (self.status.contact.clone(), Arc::clone(&self.clock));
+        let watch = Watch::new(api, resource, config, random, seen_by);
         let store = watch.store();
         self.synced.push(Box::new(move || store.is_synced()));
         let run = watch.clone();
@@ -212,6 +227,7 @@ impl Manager {
             std::future::pending::<()>().await;
         };
         let events = self.events.run();
+        let contact = self.status.contact.keep(&self.client);
         let part = async {
             match part {
                 Part::Works => self.lead_until(shutdown).await,
@@ -222,6 +238,7 @@ impl Manager {
             () = part => {}
             () = tell_synced => {}
             () = events => {}
+            () = contact => {}
         }
         self.events.flush().await;
     }

@@ -9,7 +9,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::requests::Requests;
 use crate::verdict::Counted;
+use crate::webhook::WebhookMetrics;
 
 /// Those of controller-runtime, in seconds.
 const RECONCILE_SECONDS: [f64; 33] = [
@@ -48,6 +50,8 @@ pub struct Metrics {
     active: Family<ByController, Gauge>,
     leader: Family<ByName, Gauge<u64, AtomicU64>>,
     pub(crate) queues: roost_workqueue::Metrics,
+    pub(crate) webhooks: WebhookMetrics,
+    pub(crate) requests: Requests,
 }
 
 impl Metrics {
@@ -64,6 +68,8 @@ impl Metrics {
             active: Family::default(),
             leader: Family::default(),
             queues: roost_workqueue::Metrics::register(registry),
+            webhooks: WebhookMetrics::register(registry),
+            requests: Requests::register(registry),
         };
         let name = "controller_runtime_reconcile";
         registry.register(name, "Reconciles, by result", metrics.reconciles.clone());

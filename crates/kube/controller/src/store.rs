@@ -1,6 +1,6 @@
 //! The objects of one kind as the watch last showed them. Reading costs no call.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::index::{Extract, Index, IndexEntries};
 use crate::key::Key;
 use crate::object::Object;
-use crate::version::{Relation, relation};
+use crate::version::{Relation, number, relation};
 use crate::watch::{Change, Listener};
 
 /// Deleted objects whose late messages are still recognised. A message that is later than this many
@@ -33,29 +33,45 @@ struct Content<K> {
     objects: HashMap<Key, Arc<K>>,
     indexes: Vec<IndexEntries<K>>,
     deleted: Deleted,
+    extent: Extent,
 }
 
-/// Uids of deleted objects, the latest ones.
+/// What a view contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Every object: one that is gone never comes back under its uid.
+    All,
+    /// Those that a selector picks: one that is gone may only have lost a label, and come back.
+    Selected,
+}
+
+/// Uids of deleted objects, the latest ones, and up to which version messages about them are late.
 #[derive(Default)]
 struct Deleted {
-    uids: HashSet<Arc<str>>,
+    versions: HashMap<Arc<str>, u64>,
     order: VecDeque<Arc<str>>,
 }
 
 impl Deleted {
-    fn contains(&self, uid: &str) -> bool {
-        self.uids.contains(uid)
+    /// Is this from before the deletion of its object?
+    fn is_late(&self, object: &impl kube::Resource) -> bool {
+        let uid = object.meta().uid.as_deref();
+        let Some(deletion) = uid.and_then(|uid| self.versions.get(uid)) else { return false };
+        number(object).unwrap_or(u64::MAX) <= *deletion
     }
 
-    fn remember(&mut self, uid: &str) {
+    fn remember(&mut self, uid: &str, version: u64) {
         let uid: Arc<str> = uid.into();
-        if self.uids.insert(Arc::clone(&uid)) {
-            self.order.push_back(uid);
+        if let Some(known) = self.versions.get_mut(&uid) {
+            *known = version.max(*known);
+            return;
         }
+        self.versions.insert(Arc::clone(&uid), version);
+        self.order.push_back(uid);
         if self.order.len() > REMEMBERED_DELETIONS
             && let Some(oldest) = self.order.pop_front()
         {
-            self.uids.remove(&oldest);
+            self.versions.remove(&oldest);
         }
     }
 }
@@ -77,9 +93,9 @@ pub(crate) enum Arrival<K> {
 }
 
 impl<K: Object> Store<K> {
-    pub(crate) fn new() -> Self {
-        let content =
-            Content { objects: HashMap::new(), indexes: Vec::new(), deleted: Deleted::default() };
+    pub(crate) fn new(extent: Extent) -> Self {
+        let (objects, indexes, deleted) = (HashMap::new(), Vec::new(), Deleted::default());
+        let content = Content { objects, indexes, deleted, extent };
         let (is_synced, followers) = (watch::Sender::new(false), RwLock::default());
         Self { shared: Arc::new(Shared { content: RwLock::new(content), is_synced, followers }) }
     }
@@ -141,6 +157,10 @@ impl<K: Object> Store<K> {
         keys.iter().filter_map(|key| content.objects.get(key).cloned()).collect()
     }
 
+    pub(crate) fn extent(&self) -> Extent {
+        self.read().extent
+    }
+
     pub(crate) fn set_synced(&self) {
         self.shared.is_synced.send_if_modified(|is_synced| !std::mem::replace(is_synced, true));
     }
@@ -148,7 +168,7 @@ impl<K: Object> Store<K> {
     /// Takes in an object that a list or a watch brought. Late and doubled messages change nothing.
     pub(crate) fn arrive(&self, object: K) -> Arrival<K> {
         let mut content = self.write();
-        if object.meta().uid.as_ref().is_some_and(|uid| content.deleted.contains(uid)) {
+        if content.deleted.is_late(&object) {
             return Arrival::Known;
         }
         let key = Key::of(&object);
@@ -157,7 +177,7 @@ impl<K: Object> Store<K> {
         match (old, relation) {
             (_, Some(Relation::Same | Relation::Older)) => Arrival::Known,
             (Some(old), Some(Relation::Another)) => {
-                content.remember_deletion(&old);
+                content.remember_deletion(&old, u64::MAX);
                 Arrival::Replaced { old, new: content.put(&key, object) }
             }
             (Some(old), _) => Arrival::Changed { old, new: content.put(&key, object) },
@@ -171,7 +191,7 @@ impl<K: Object> Store<K> {
         let mut content = self.write();
         let key = Key::of(object);
         let Some(old) = content.objects.get(&key).cloned() else { return };
-        if relation(old.as_ref(), object) != Relation::Newer || !has_number(object) {
+        if relation(old.as_ref(), object) != Relation::Newer || number(object).is_none() {
             return;
         }
         let mut object = object.clone();
@@ -193,7 +213,8 @@ impl<K: Object> Store<K> {
     pub(crate) fn delete(&self, gone: &K) -> Option<Arc<K>> {
         let mut content = self.write();
         let key = Key::of(gone);
-        content.remember_deletion(gone);
+        let version = content.deletion_version(gone, None);
+        content.remember_deletion(gone, version);
         let known = content.objects.get(&key)?;
         if relation(known.as_ref(), gone) == Relation::Another {
             return None;
@@ -201,10 +222,12 @@ impl<K: Object> Store<K> {
         content.take(&key)
     }
 
-    pub(crate) fn forget(&self, key: &Key) -> Option<Arc<K>> {
+    /// The object was not there when somebody asked for it, at this version of all objects if the answer said so.
+    pub(crate) fn forget(&self, key: &Key, version: Option<u64>) -> Option<Arc<K>> {
         let mut content = self.write();
         let gone = content.take(key)?;
-        content.remember_deletion(&gone);
+        let version = content.deletion_version(gone.as_ref(), version);
+        content.remember_deletion(&gone, version);
         Some(gone)
     }
 
@@ -215,10 +238,6 @@ impl<K: Object> Store<K> {
     fn write(&self) -> RwLockWriteGuard<'_, Content<K>> {
         self.shared.content.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn has_number(object: &impl kube::Resource) -> bool {
-    object.meta().resource_version.as_ref().is_some_and(|version| version.parse::<u64>().is_ok())
 }
 
 impl<K: Object> Content<K> {
@@ -242,9 +261,17 @@ impl<K: Object> Content<K> {
         Some(gone)
     }
 
-    fn remember_deletion(&mut self, gone: &K) {
+    /// Up to which version messages about an object that is gone are late.
+    fn deletion_version(&self, gone: &K, seen_at: Option<u64>) -> u64 {
+        match self.extent {
+            Extent::All => u64::MAX,
+            Extent::Selected => number(gone).max(seen_at).unwrap_or(0),
+        }
+    }
+
+    fn remember_deletion(&mut self, gone: &K, version: u64) {
         if let Some(uid) = &gone.meta().uid {
-            self.deleted.remember(uid);
+            self.deleted.remember(uid, version);
         }
     }
 }
@@ -293,7 +320,7 @@ mod tests {
 
     #[test]
     fn late_and_doubled_messages_change_nothing() {
-        let store = Store::new();
+        let store = Store::new(Extent::All);
         assert!(matches!(store.arrive(object("a", "1", 5)), Arrival::Created(_)));
         assert!(matches!(store.arrive(object("a", "1", 5)), Arrival::Known), "doubled");
         assert!(matches!(store.arrive(object("a", "1", 4)), Arrival::Known), "late");
@@ -306,8 +333,25 @@ mod tests {
     }
 
     #[test]
+    fn what_left_a_selection_comes_back_and_late_messages_about_it_do_not() {
+        let store = Store::new(Extent::Selected);
+        assert!(matches!(store.arrive(object("a", "1", 5)), Arrival::Created(_)));
+        assert!(store.delete(&object("a", "1", 7)).is_some(), "its label is gone");
+        assert!(matches!(store.arrive(object("a", "1", 6)), Arrival::Known), "late");
+        assert!(matches!(store.arrive(object("a", "1", 7)), Arrival::Known), "doubled");
+        assert!(matches!(store.arrive(object("a", "1", 8)), Arrival::Created(_)), "it is back");
+        assert!(store.forget(&Key::cluster("a"), Some(12)).is_some(), "a list did not show it");
+        assert!(matches!(store.arrive(object("a", "1", 9)), Arrival::Known), "before that list");
+        assert!(matches!(store.arrive(object("a", "1", 13)), Arrival::Created(_)), "after it");
+        assert!(matches!(store.arrive(object("a", "2", 20)), Arrival::Replaced { .. }));
+        store.delete(&object("a", "2", 21));
+        assert!(matches!(store.arrive(object("a", "1", 22)), Arrival::Known), "replaced for good");
+        assert!(store.is_empty());
+    }
+
+    #[test]
     fn an_answer_to_a_write_is_newer_and_brings_nothing_back() {
-        let store = Store::new();
+        let store = Store::new(Extent::All);
         store.written(&object("a", "1", 5));
         assert!(store.is_empty());
         store.arrive(object("a", "1", 5));
@@ -328,7 +372,7 @@ mod tests {
 
     #[test]
     fn an_index_follows_its_objects() {
-        let store = Store::new();
+        let store = Store::new(Extent::All);
         store.arrive(labelled("a", 1, "x"));
         let index = store.index(|object: &ConfigMap| {
             object

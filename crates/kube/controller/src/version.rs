@@ -15,18 +15,22 @@ pub(crate) enum Relation {
 
 /// Resource versions of one object are numbers that grow; where a server has others, what arrives is taken as newer.
 pub(crate) fn relation(known: &impl Resource, arrived: &impl Resource) -> Relation {
-    let (known, arrived) = (known.meta(), arrived.meta());
-    if known.uid.is_some() && known.uid != arrived.uid {
+    let (known_meta, arrived_meta) = (known.meta(), arrived.meta());
+    if known_meta.uid.is_some() && known_meta.uid != arrived_meta.uid {
         return Relation::Another;
     }
-    if known.resource_version == arrived.resource_version {
+    if known_meta.resource_version == arrived_meta.resource_version {
         return Relation::Same;
     }
-    let number = |version: &Option<String>| version.as_deref()?.parse::<u64>().ok();
-    match (number(&known.resource_version), number(&arrived.resource_version)) {
+    match (number(known), number(arrived)) {
         (Some(known), Some(arrived)) if arrived < known => Relation::Older,
         _ => Relation::Newer,
     }
+}
+
+/// The version of an object, where it is a number.
+pub(crate) fn number(object: &impl Resource) -> Option<u64> {
+    object.meta().resource_version.as_deref()?.parse().ok()
 }
 
 #[cfg(test)]

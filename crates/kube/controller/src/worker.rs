@@ -1,12 +1,12 @@
 //! The workers of one controller: they take keys and run passes while this process leads.
 
-use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
+use roost_supervise::Chain;
 use roost_workqueue::{Order, Taken};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -173,7 +173,7 @@ impl<R: Reconciler> Worker<R> {
 
     fn failed(&self, key: &Key, error: &R::Error) -> Outcome {
         let remedy = error.remedy();
-        let why = chain(error);
+        let why = Chain(error);
         match remedy {
             Remedy::Backoff => {
                 self.metrics.errors.inc();
@@ -190,18 +190,7 @@ impl<R: Reconciler> Worker<R> {
     }
 }
 
-/// An error with its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
-}
-
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

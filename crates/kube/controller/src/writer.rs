@@ -294,9 +294,23 @@ impl Writer {
 
 /// Do two states of an object differ in what people and controllers write?
 fn differ(one: &Value, other: &Value) -> bool {
+    let (one, other) = (without_empty(one), without_empty(other));
     [Part::Status, Part::Main]
         .into_iter()
         .any(|part| merge_patch(&part.of(one.clone()), &part.of(other.clone())).is_some())
+}
+
+/// A list or map of the metadata that holds nothing is the same as none: servers do not store it.
+fn without_empty(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|_, value| match value {
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            _ => true,
+        });
+    }
+    object
 }
 
 /// A write under way. If it is dropped, nothing is known of how it ended.

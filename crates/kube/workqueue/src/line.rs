@@ -75,13 +75,19 @@ impl<T: Entry> Line<T> {
         let first = self.first(shown)?;
         self.entries.pop_front();
         self.live -= 1;
+        if self.live == 0 {
+            self.entries.clear();
+        }
         Some(first)
     }
 
     /// One entry lost its ticket.
     pub(crate) fn lost_one(&mut self, shown: impl Fn(Slot) -> Ticket) {
         self.live -= 1;
-        if self.entries.len() > SWEEP_FROM && self.entries.len() > 2 * self.live {
+        if self.live == 0 {
+            // None is left that a slot could be looked up for.
+            self.entries.clear();
+        } else if self.entries.len() > SWEEP_FROM && self.entries.len() > 2 * self.live {
             self.entries.retain(|entry| shown(entry.slot()) == entry.ticket());
         }
     }

@@ -53,8 +53,9 @@ impl<K: Eq + Hash + Clone> Workqueue<K> {
     /// Does nothing once the queue is shut down.
     pub fn add_with(&self, add: Add, keys: impl IntoIterator<Item = K>) {
         let (mut ready, mut is_sooner) = (0, false);
-        let mut state = self.shared.lock();
+        // Before the lock: others need not wait for the clock.
         let now = self.shared.now();
+        let mut state = self.shared.lock();
         for key in keys {
             match state.add(now, self.shared.epoch, add, key) {
                 Wake::Nobody => {}
@@ -104,12 +105,13 @@ impl<K: Eq + Hash + Clone> Workqueue<K> {
     }
 
     fn poll(&self, order: Order) -> Poll<K> {
+        let now = self.shared.now();
         let mut state = self.shared.lock();
         if state.is_closed() {
             return Poll::Done(None);
         }
         let known = state.len();
-        let Some(handed) = state.take(self.shared.now(), order) else {
+        let Some(handed) = state.take(now, order) else {
             let next_due =
                 state.next_due().map(|due| self.shared.epoch + due.since(Moment::default()));
             return Poll::Nothing { next_due };
@@ -256,7 +258,8 @@ impl<K: Eq + Hash + Clone> Taken<K> {
 impl<K: Eq + Hash + Clone> Drop for Taken<K> {
     fn drop(&mut self) {
         let shared = &self.queue.shared;
-        let wake = shared.lock().done(shared.now(), self.slot);
+        let now = shared.now();
+        let wake = shared.lock().done(now, self.slot);
         shared.wake(wake);
     }
 }

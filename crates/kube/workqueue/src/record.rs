@@ -10,7 +10,7 @@ pub(crate) type Slot = u32;
 #[derive(Debug)]
 pub(crate) struct Record<K> {
     pub(crate) key: K,
-    hash: u64,
+    hash: Hash,
     /// As asked: the highest since the key was last handed out.
     pub(crate) priority: i32,
     /// The priority, or what it became by ageing.
@@ -20,18 +20,33 @@ pub(crate) struct Record<K> {
     pub(crate) place: Place,
     /// Handed out and not yet done.
     pub(crate) is_taken: bool,
-    /// When the key became ready.
-    pub(crate) ready_since: Moment,
+    /// When the key is due while it waits, and when it became ready otherwise.
+    pub(crate) since: Moment,
     pub(crate) label: u8,
+}
+
+/// Half of a hash, enough for the keys of a queue, so that a record of a key of two pointers fits a line of the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hash(u32);
+
+impl Hash {
+    pub(crate) fn of(hash: u64) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are as good")]
+        Self((hash >> 32) as u32 ^ hash as u32)
+    }
+
+    /// The table takes its tags from the upper bits and its places from the lower ones.
+    fn spread(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Not queued; the record is there because the key is taken.
     Nowhere,
-    Waiting {
-        due: Moment,
-    },
+    /// Until the record's `since`.
+    Waiting,
     Ready,
     /// Ready, but taken at the moment: passed over until it is done.
     Parked,
@@ -61,12 +76,16 @@ impl<K: Eq> Records<K> {
         Self { index: HashTable::new(), slots: Vec::new(), shown: Vec::new(), free: Vec::new() }
     }
 
-    pub(crate) fn find(&self, hash: u64, key: &K) -> Option<Slot> {
-        self.index.find(hash, |slot| self.at(*slot).key == *key).copied()
+    pub(crate) fn find(&self, hash: Hash, key: &K) -> Option<Slot> {
+        let is_it = |slot: &Slot| {
+            let record = self.at(*slot);
+            record.hash == hash && record.key == *key
+        };
+        self.index.find(hash.spread(), is_it).copied()
     }
 
     /// A key that is not there yet.
-    pub(crate) fn insert(&mut self, hash: u64, key: K, priority: i32, now: Moment) -> Slot {
+    pub(crate) fn insert(&mut self, hash: Hash, key: K, priority: i32, now: Moment) -> Slot {
         let record = Record {
             key,
             hash,
@@ -75,7 +94,7 @@ impl<K: Eq> Records<K> {
             ticket: 0,
             place: Place::Nowhere,
             is_taken: false,
-            ready_since: now,
+            since: now,
             label: 0,
         };
         let slot = if let Some(slot) = self.free.pop() {
@@ -88,16 +107,24 @@ impl<K: Eq> Records<K> {
             slot
         };
         let slots = &self.slots;
-        self.index.insert_unique(hash, slot, |slot| {
-            slots[*slot as usize].as_ref().map_or(0, |record| record.hash)
+        self.index.insert_unique(hash.spread(), slot, |slot| {
+            slots[*slot as usize].as_ref().map_or(0, |record| record.hash.spread())
         });
         slot
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {
         let Some(record) = self.slots[slot as usize].take() else { return };
-        if let Ok(entry) = self.index.find_entry(record.hash, |known| *known == slot) {
+        if let Ok(entry) = self.index.find_entry(record.hash.spread(), |known| *known == slot) {
             entry.remove();
+        }
+        if self.index.is_empty() {
+            // From the start again: keys that come one after the other then lie one after the other. Lines that are
+            // empty hold no slot, so nobody looks for one that is gone.
+            self.slots.clear();
+            self.shown.clear();
+            self.free.clear();
+            return;
         }
         self.shown[slot as usize] = Shown::default();
         self.free.push(slot);
@@ -117,3 +144,15 @@ impl<K: Eq> Records<K> {
 }
 
 const LIVE: &str = "a slot loses its tickets before its record";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_record_of_a_namespace_and_a_name_fits_a_line_of_the_cache() {
+        assert!(size_of::<Option<Record<(Arc<str>, Arc<str>)>>>() <= 64);
+    }
+}

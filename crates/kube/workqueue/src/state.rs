@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash as Hashable};
 
 use hashbrown::DefaultHashBuilder;
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use crate::backoff::Failures;
 use crate::levels::{Levels, Standing};
 use crate::line::{Line, Ticket};
 use crate::moment::Moment;
-use crate::record::{Place, Records, Slot};
+use crate::record::{Hash, Place, Records, Slot};
 use crate::settings::{Ageing, Order, Settings};
 use crate::tally::Tally;
 
@@ -56,7 +56,7 @@ pub(crate) struct Handed<K> {
     pub(crate) slot: Slot,
 }
 
-impl<K: Eq + Hash + Clone> State<K> {
+impl<K: Eq + Hashable + Clone> State<K> {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             hasher: DefaultHashBuilder::default(),
@@ -96,7 +96,7 @@ impl<K: Eq + Hash + Clone> State<K> {
         if due.is_some() {
             self.tally.retries += 1;
         }
-        let hash = self.hasher.hash_one(&key);
+        let hash = Hash::of(self.hasher.hash_one(&key));
         let slot = match self.records.find(hash, &key) {
             Some(slot) if self.records.at(slot).place != Place::Nowhere => {
                 return self.merge(slot, add.priority, due, now);
@@ -140,7 +140,8 @@ impl<K: Eq + Hash + Clone> State<K> {
     fn merge(&mut self, slot: Slot, priority: i32, due: Option<Moment>, now: Moment) -> Wake {
         let record = self.records.at_mut(slot);
         let rises = priority > record.priority;
-        if let Place::Waiting { due: known } = record.place {
+        if record.place == Place::Waiting {
+            let known = record.since;
             let is_sooner = due.is_none_or(|due| due < known);
             if !rises && !is_sooner {
                 return Wake::Nobody;
@@ -191,13 +192,13 @@ impl<K: Eq + Hash + Clone> State<K> {
     fn enqueue(&mut self, slot: Slot, due: Option<Moment>, now: Moment) -> Wake {
         let record = self.records.at_mut(slot);
         if let Some(due) = due {
-            record.place = Place::Waiting { due };
+            (record.place, record.since) = (Place::Waiting, due);
             let first = self.waiting.first_key_value();
             let is_first = first.is_none_or(|((first, ..), _)| due < *first);
             self.waiting.insert((due, Reverse(record.priority), record.ticket), slot);
             return if is_first { Wake::All } else { Wake::Nobody };
         }
-        record.ready_since = now;
+        record.since = now;
         record.level = record.priority;
         self.tally.became_ready(record.label);
         if record.is_taken {
@@ -279,7 +280,7 @@ impl<K: Eq + Hash + Clone> State<K> {
         self.records.shown[slot as usize] = crate::record::Shown::default();
         let record = self.records.at_mut(slot);
         (record.place, record.is_taken) = (Place::Nowhere, true);
-        self.tally.taken(slot, record.label, now.since(record.ready_since), now);
+        self.tally.taken(slot, record.label, now.since(record.since), now);
         Some(Handed { key: record.key.clone(), priority: record.priority, slot })
     }
 
@@ -297,7 +298,7 @@ impl<K: Eq + Hash + Clone> State<K> {
                 self.offer(slot, now);
                 Wake::One
             }
-            Place::Waiting { .. } | Place::Ready => Wake::Nobody,
+            Place::Waiting | Place::Ready => Wake::Nobody,
         }
     }
 

@@ -241,7 +241,11 @@ impl Core for Shared {
         }
         let found = shown.decisions.iter();
         let found = found.filter(|said| query.after.is_none_or(|after| said.seq > after));
-        let found: Vec<DecisionView> = found.cloned().collect();
+        let is_about = |said: &&DecisionView| {
+            let about = [Some(&said.subject), said.subject_name.as_ref(), said.vm.as_ref()];
+            query.subject.as_ref().is_none_or(|subject| about.contains(&Some(subject)))
+        };
+        let found: Vec<DecisionView> = found.filter(is_about).cloned().collect();
         let first = found.len().saturating_sub(query.limit.unwrap_or(usize::MAX));
         found[first..].to_vec()
     }
@@ -253,6 +257,7 @@ impl Core for Shared {
             gauges: Gauges::default(),
             addresses: overview.addresses.clone(),
             deletions: overview.deletions.clone(),
+            ..CoreView::default()
         }
     }
 

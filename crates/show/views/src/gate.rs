@@ -28,8 +28,11 @@ impl GateView {
         }
     }
 
-    /// The key of the configuration that sets its limit.
+    /// The key of the configuration that sets its limit. A gate that a door explains itself is no gate of the core, also if it has the name of one.
     pub fn setting(&self) -> Option<&'static str> {
+        if self.words.is_some() {
+            return None;
+        }
         Some(match self.name.as_str() {
             "workers" => "maxWorker",
             "pending" => "maxConcurrentProvisioning",
@@ -96,5 +99,7 @@ mod tests {
         assert_eq!(gate("held", Some("own words")).asks(), Some("own words"));
         assert_eq!(gate("unheard-of", None).asks(), None);
         assert_eq!(gate("pool-cpu", None).unit(), Unit::Megahertz);
+        assert_eq!(gate("address", None).setting(), Some("iprange"));
+        assert_eq!(gate("address", Some("its guest has one")).setting(), None, "a pod's");
     }
 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct HistoryView {
     /// The names of [`SampleView::capacity`], in their order.
     pub limits: Vec<String>,
+    /// The names of [`SampleView::doors`], in their order.
+    #[serde(default)]
+    pub doors: Vec<String>,
     /// Oldest first, at most one for each minute.
     pub samples: Vec<SampleView>,
     /// Oldest first.
@@ -35,6 +38,9 @@ pub struct SampleView {
     pub wait_p95_secs: Option<u64>,
     /// What is taken of each limit, promises included.
     pub capacity: Vec<u64>,
+    /// The same numbers for each door: waiting, refused, starting, joining, working, leaving.
+    #[serde(default)]
+    pub doors: Vec<[u32; 6]>,
     /// Towards the vCenter, since the sample before.
     pub calls: u64,
     pub faults: u64,

@@ -1,10 +1,13 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How the vCenter is seen.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// How the server is seen that carries VMs out: a vCenter, or what a host of microVMs runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkView {
+    /// What it is called.
+    #[serde(default = "vcenter")]
+    pub server: String,
     pub connected: bool,
     /// The inventory is complete and follows the vCenter.
     pub synced: bool,
@@ -16,6 +19,30 @@ pub struct LinkView {
     pub vms_seen: u64,
     /// `None` if calls are not counted.
     pub calls: Option<CallsView>,
+}
+
+/// What it is where nothing else is said.
+fn vcenter() -> String {
+    LinkView::VCENTER.to_owned()
+}
+
+impl LinkView {
+    pub const VCENTER: &str = "vCenter";
+}
+
+impl Default for LinkView {
+    fn default() -> Self {
+        Self {
+            server: vcenter(),
+            connected: false,
+            synced: false,
+            last_contact: None,
+            resyncs: 0,
+            trouble: None,
+            vms_seen: 0,
+            calls: None,
+        }
+    }
 }
 
 /// What was asked of the vCenter since the start.
@@ -30,7 +57,7 @@ pub struct CallsView {
     pub latency_ms: Option<u64>,
 }
 
-/// The vCenter link and how it was lately.
+/// The link and how it was lately.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkDetail {

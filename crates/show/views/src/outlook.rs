@@ -17,12 +17,20 @@ pub struct OutlookView {
     pub next_gates: Vec<String>,
     /// Who holds what it needs, those first that are expected to end first. At most [`OutlookView::HOLDERS`].
     pub holders: Vec<HolderView>,
+    /// What [`HolderView::project`] is to the one that waits: a project, a namespace.
+    #[serde(default = "project")]
+    pub group: String,
     /// How many hold it in all.
     pub held_by: u64,
     /// When it probably starts. `None` if too little is known for a guess.
     pub estimate: Option<EstimateView>,
     /// What the estimate rests on, or why there is none.
     pub basis: String,
+}
+
+/// What an older service meant.
+fn project() -> String {
+    "project".to_owned()
 }
 
 impl OutlookView {

@@ -43,6 +43,7 @@ pub struct StepView {
     pub began: Timestamp,
     /// `None` while it lasts.
     pub took_ms: Option<u64>,
+    /// 0 for a wait without an end.
     pub deadline_ms: u64,
     /// `None` while it lasts.
     pub ended: Option<Ended>,

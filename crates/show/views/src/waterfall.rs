@@ -102,7 +102,8 @@ impl<'a> Waterfall<'a> {
             },
             from_ms: ms_between(begin, step.began).saturating_sub(worked(step.began)),
             took_ms: took_ms(step, now),
-            deadline_ms: Some(step.deadline_ms),
+            // Nothing ends within no time: it has none.
+            deadline_ms: Some(step.deadline_ms).filter(|deadline| *deadline > 0),
         };
         let waits = steps.iter().filter(|step| step.part != Part::Working);
         let bars: Vec<Bar<'a>> = waits.map(bar).collect();

@@ -1,5 +1,6 @@
 //! The host as a runtime in process, on tokio's time: for scenarios in which hours pass at once.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -61,6 +62,8 @@ struct State {
     host: Host,
     faults: Faults,
     journal: Vec<String>,
+    /// Of each verb, the calls under way and the most that ever were.
+    at_once: BTreeMap<&'static str, (usize, usize)>,
     listeners: Vec<mpsc::UnboundedSender<VmEvent>>,
     runs_programs: Option<i32>,
     outlive: bool,
@@ -98,6 +101,11 @@ impl SimRuntime {
     /// The verbs called so far, each with its subject.
     pub fn journal(&self) -> Vec<String> {
         self.state().journal.clone()
+    }
+
+    /// How many calls of a verb were ever under way at the same time.
+    pub fn most_at_once(&self, verb: &str) -> usize {
+        self.state().at_once.get(verb).map_or(0, |(_, most)| *most)
     }
 
     /// The VM's process dies. With `told` the event stream says so.
@@ -146,14 +154,19 @@ impl SimRuntime {
         let fault = {
             let mut state = self.state();
             state.journal.push(format!("{verb} {subject}"));
+            let (now, most) = state.at_once.entry(verb).or_default();
+            *now += 1;
+            *most = (*most).max(*now);
             state.faults.take(verb)
         };
+        let command = Command { runtime: self, verb, work: None };
         if fault.as_ref().is_some_and(|fault| fault.hang) {
             sleep(DEADLINE).await;
             return Err(RuntimeError::Overdue { command: verb.to_owned(), after: DEADLINE });
         }
         let delay = fault.as_ref().map_or(0, |fault| fault.delay_ms);
-        let mut command = Command { runtime: self, work: Some(work) };
+        let mut command = command;
+        command.work = Some(work);
         let failure = fault.clone().filter(|fault| fault.stderr.is_some() || fault.after);
         let lost = |fault: Fault| {
             failed(verb, subject, &fault.stderr.unwrap_or_else(|| "the answer was lost".into()))
@@ -176,12 +189,16 @@ impl SimRuntime {
 /// A command that runs on the host. It ends with its caller, or goes on without it.
 struct Command<'a, T, W: FnOnce(&mut State, Timestamp) -> Result<T, Refusal>> {
     runtime: &'a SimRuntime,
+    verb: &'static str,
     work: Option<W>,
 }
 
 impl<T, W: FnOnce(&mut State, Timestamp) -> Result<T, Refusal>> Drop for Command<'_, T, W> {
     fn drop(&mut self) {
         let mut state = self.runtime.state();
+        if let Some((now, _)) = state.at_once.get_mut(self.verb) {
+            *now = now.saturating_sub(1);
+        }
         if let Some(work) = self.work.take().filter(|_| state.outlive) {
             // Nobody hears what came of it.
             let _ = work(&mut state, self.runtime.clock.now());
@@ -228,6 +245,7 @@ impl Runtime for SimRuntime {
             exec: true,
             exec_tty: false,
             follow_logs: true,
+            previous_logs: false,
             only: None,
             forwards_ports: false,
         }
@@ -319,13 +337,17 @@ impl Runtime for SimRuntime {
         self.call("vm start", vm, self.timings.run, start).boxed()
     }
 
-    fn stop<'a>(&'a self, vm: &'a str, _grace_seconds: u64) -> Answer<'a, ()> {
-        let stop = move |state: &mut State, _| {
-            let vm = state.host.stop(vm)?;
-            state.tell(EventKind::Modified, vm);
-            Ok(())
-        };
-        self.call("vm stop", vm, self.timings.remove, stop).map(gone_is_fine).boxed()
+    fn stop<'a>(&'a self, vm: &'a str, grace_seconds: u64) -> Answer<'a, ()> {
+        async move {
+            let stop = move |state: &mut State, _| {
+                let vm = state.host.stop(vm)?;
+                state.tell(EventKind::Modified, vm);
+                Ok(())
+            };
+            let subject = format!("{vm} --timeout {grace_seconds}");
+            gone_is_fine(self.call("vm stop", &subject, self.timings.remove, stop).await)
+        }
+        .boxed()
     }
 
     fn remove<'a>(&'a self, vm: &'a str) -> Answer<'a, ()> {

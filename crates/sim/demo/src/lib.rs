@@ -5,6 +5,7 @@ mod beside;
 mod chaos;
 mod config;
 mod demand;
+mod door_tricks;
 mod live;
 mod looking_in;
 mod narrator;

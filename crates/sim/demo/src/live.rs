@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use roost_door::{Action, Order, Person, Shown};
-use roost_views::DecisionQuery;
+use roost_views::{DecisionQuery, Overview};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -67,7 +67,7 @@ impl Origin for Onstage<'_> {
                 || Detail::Nothing(format!("VM {name} is gone")),
                 |vm| Detail::Vm(Box::new(vm)),
             )),
-            Opened::Decision(_) => None,
+            Opened::Decision(_) | Opened::Needs => None,
         });
         Look {
             picture: self.bill.picture(self.stage, self.report.borrow().is_some()),
@@ -123,7 +123,7 @@ impl Bill {
         Picture {
             title: "roost demo".to_owned(),
             facts,
-            counts: counts(stage.tally()),
+            counts: counts(&overview, stage.tally()),
             overview,
             steering: stage.house.steering(),
             decisions: stage.house.decisions(&newest),
@@ -135,15 +135,16 @@ impl Bill {
     }
 }
 
-fn counts(tally: Tally) -> Vec<Count> {
+/// As on the page, and what CDS makes of the jobs.
+fn counts(overview: &Overview, tally: Tally) -> Vec<Count> {
     let count = |name, number, mood| Count { name, number, mood };
-    vec![
-        count("done", tally.done, Mood::Good),
-        count("running", tally.running, Mood::Busy),
-        count("starting", tally.starting, Mood::Busy),
-        count("waiting", tally.waiting, Mood::Waiting),
-        count("refused", tally.refused, Mood::Bad),
-        count("failed", tally.failed, Mood::Bad),
-        count("to come", tally.to_come, Mood::Quiet),
-    ]
+    let standing = overview.queue.in_order().into_iter();
+    let mut counts: Vec<Count> =
+        standing.map(|(state, number)| count(state.as_str(), number, state.mood())).collect();
+    counts.push(count("done", tally.done, Mood::Good));
+    if tally.failed > 0 {
+        counts.push(count("failed", tally.failed, Mood::Bad));
+    }
+    counts.push(count("to come", tally.to_come, Mood::Quiet));
+    counts
 }

@@ -127,6 +127,14 @@ impl FrontDoor for LookingIn<dyn FrontDoor> {
         self.inside().steer().map(|_| self as &dyn Steer)
     }
 
+    fn forgets_ended(&self) -> bool {
+        self.inside().forgets_ended()
+    }
+
+    fn pauses_requests(&self) -> bool {
+        self.inside().pauses_requests()
+    }
+
     fn routes(self: Arc<Self>) -> Vec<Route> {
         let inside = self.inside().routes().into_iter();
         inside

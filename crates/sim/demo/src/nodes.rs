@@ -27,6 +27,7 @@ use roost_vim::{Body, CallClass, Client, Credentials, SendFuture, Settings, Tran
 use serde_json::json;
 
 use super::Demo;
+use super::door_tricks::DoorTricks;
 use super::objects::{Narrator, play};
 use super::report::Check;
 
@@ -144,6 +145,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let working = tokio::spawn(forge.run(std::future::pending()));
 
     let seen = Arc::clone(&door);
+    let tricks = DoorTricks { kube, vcenter: Some(vcenter.0.clone()), host: None };
     let story = async move |narrator: &mut Narrator| {
         let mut checks = tell(narrator, &*seen, &neighbours, &vcenter.0).await?;
         let left = vcenter.0.vm_names();
@@ -156,7 +158,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
         ]);
         Ok(checks)
     };
-    let code = play(args, door, Some(core), story).await;
+    let code = play(args, door, Some(core), tricks, story).await;
     working.abort();
     around.abort();
     code

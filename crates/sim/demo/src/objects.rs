@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Demo;
+use super::door_tricks::DoorTricks;
 use super::report::Check;
 use super::{CONSOLE_TOKEN, listen, until_true};
 
@@ -93,6 +94,7 @@ pub(super) async fn play<S>(
     args: &Demo,
     door: Arc<dyn FrontDoor>,
     core: Option<Arc<dyn Core>>,
+    tricks: DoorTricks,
     story: S,
 ) -> anyhow::Result<ExitCode>
 where
@@ -118,7 +120,7 @@ where
         feed: feed.clone(),
         history: History::default(),
         links: Links::default(),
-        demonstration: None,
+        demonstration: Some(Arc::new(tricks)),
     };
     let settings = Settings { token: Some(CONSOLE_TOKEN.into()), ..Settings::default() };
     let (close, closing) = watch::channel(false);
@@ -140,10 +142,12 @@ where
         None => ExitCode::SUCCESS,
         Some(checks) => {
             let code = conclude(&checks);
-            if args.keep {
-                say(&format!("\n{url} stays; Ctrl-C ends it\n"));
+            // Nothing is taken away from somebody who is reading it.
+            if args.keep || feed.has_listeners() {
+                let until = if args.keep { "" } else { "as long as it is open; " };
+                say(&format!("\n{url} stays; {until}Ctrl-C ends it\n"));
                 let glancing = async {
-                    loop {
+                    while args.keep || feed.has_listeners() {
                         sleep(GLANCE).await;
                         feed.touch();
                     }

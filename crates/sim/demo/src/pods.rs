@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SystemClock};
 use roost_cocoon_sim::{SimRuntime, Timings};
@@ -18,6 +18,7 @@ use roost_views::RequestState;
 use serde_json::json;
 
 use super::args::Demo;
+use super::door_tricks::DoorTricks;
 use super::objects::{Narrator, play};
 use super::report::Check;
 
@@ -87,13 +88,14 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let (door, core) = (Arc::new(kubelet.door()), Arc::new(kubelet.core()));
     let working = tokio::spawn(kubelet.run(std::future::pending()));
     let (seen, pods) = (Arc::clone(&door), Api::<Pod>::namespaced(client, "default"));
+    let tricks = DoorTricks { kube, vcenter: None, host: Some(host.clone()) };
     let story = async move |narrator: &mut Narrator| tell(narrator, &*seen, &pods, &host).await;
-    let code = play(args, door, Some(core), story).await;
+    let code = play(args, door, Some(core), tricks, story).await;
     working.abort();
     code
 }
 
-/// Three pods are applied; one is deleted, and the microVM of another one is killed.
+/// Three pods are applied; one is deleted, one sleeps and wakes, and the microVM of another one is killed.
 pub(super) async fn tell(
     narrator: &mut Narrator,
     door: &dyn FrontDoor,
@@ -115,14 +117,30 @@ pub(super) async fn tell(
     pods.delete(NAMES[2], &DeleteParams::default()).await?;
     narrator.until("its microVM to go", || vms().len() == NAMES.len() - 1).await?;
     let gone = format!("vk-default-{}", NAMES[2]);
+    let sleeper = format!("vk-default-{}", NAMES[1]);
+    host.with_host(|host| host.remember(&sleeper, "count=7"))?;
+    narrator.says(&format!("kubectl annotate pod {} {}=true", NAMES[1], key::HIBERNATE));
+    hibernate(pods, NAMES[1], Some("true")).await?;
+    narrator.until("its microVM to sleep", || !vms().contains(&sleeper)).await?;
+    narrator.says(&format!("kubectl annotate pod {} {}-", NAMES[1], key::HIBERNATE));
+    hibernate(pods, NAMES[1], None).await?;
+    narrator.until("it to wake", || running() == NAMES.len() - 1).await?;
+    let memory = host.with_host(|host| host.memory(&sleeper).map(str::to_owned));
     narrator.says("a microVM is killed on the host");
     host.crash(&format!("vk-default-{}", NAMES[0]), true);
     narrator.until("it to run again", || running() == NAMES.len() - 1).await?;
     Ok(vec![
         Check::new(format!("{made} pods became a microVM each"), made == NAMES.len()),
         Check::new("the microVM of the deleted pod is gone, and no other", !vms().contains(&gone)),
+        Check::new("one slept and woke with its memory", memory.as_deref() == Some("count=7")),
         Check::new("the microVM that was killed runs again", vms().len() == NAMES.len() - 1),
     ])
+}
+
+async fn hibernate(pods: &Api<Pod>, name: &str, value: Option<&str>) -> anyhow::Result<()> {
+    let patch = json!({"metadata": {"annotations": {key::HIBERNATE: value}}});
+    let patched = pods.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    patched.map(drop).context("annotating")
 }
 
 pub(super) fn names(host: &SimRuntime) -> Vec<String> {

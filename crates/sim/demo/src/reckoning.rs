@@ -68,7 +68,7 @@ pub(super) fn reckon(
         double_workers: doubles.iter().filter(|double| double.is_of_one_hatchery()).count(),
         shared_addresses: witness.shared_addresses().len(),
         faults: chaos.map(Chaos::counts),
-        others: stage.stories.checks(),
+        others: std::iter::once(stage.agreed()).chain(stage.stories.checks()).collect(),
     }
 }
 

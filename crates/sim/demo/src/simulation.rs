@@ -181,7 +181,14 @@ impl Play {
         };
         let house = Arc::new(house);
         let (world_seen, witness_seen) = (world.clone(), witness.clone());
-        let stage = Stage { house, world: world_seen, witness: witness_seen, jobs, stories };
+        let stage = Stage {
+            house,
+            world: world_seen,
+            witness: witness_seen,
+            jobs,
+            stories,
+            contradiction: Arc::default(),
+        };
         let began = Instant::now();
         // Nobody has to look on.
         let _ = opened.send(stage.clone());
@@ -347,6 +354,7 @@ async fn until_settled(stage: &Stage, chaos: Option<&Chaos>) -> Ended {
     let (mut last_news, mut before) = (Instant::now(), None);
     loop {
         sleep(LOOK).await;
+        stage.compare();
         let open = stage.witness.unfinished().len();
         let vms = stage.witness.vms();
         let is_over = stage.witness.have_all_arrived() && open == 0;

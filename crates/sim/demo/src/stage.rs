@@ -1,15 +1,16 @@
 //! What a running demo shows of itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use roost_cds::JobStatus;
-use roost_door::House;
+use roost_door::{House, disagreement};
 use roost_hatchery::door::HATCHERY;
 use roost_views::{DecisionQuery, DecisionView, PoolView};
 
 use super::beside::Stories;
+use super::report::Check;
 use super::witness::Witness;
 use super::world::World;
 
@@ -23,6 +24,8 @@ pub(super) struct Stage {
     pub(super) jobs: Arc<AtomicU64>,
     /// Of the doors beside the hatchery; none if it is alone.
     pub(super) stories: Stories,
+    /// The first time that two numbers of one page contradicted each other.
+    pub(super) contradiction: Arc<OnceLock<String>>,
 }
 
 /// Where the jobs are. Each is in one of them.
@@ -64,6 +67,23 @@ impl Stage {
     pub(super) fn pools(&self) -> Vec<PoolView> {
         let all = self.house.pools().into_iter();
         all.filter(|pool| pool.door == HATCHERY.as_str()).collect()
+    }
+
+    /// Looks whether headline, lists and VMs say the same. To be called within the simulation, where nothing changes meanwhile.
+    pub(super) fn compare(&self) {
+        for door in &self.house.doors {
+            if let Some(words) = disagreement(door.as_ref()) {
+                let _ = self.contradiction.set(format!("{}: {words}", door.words().name));
+            }
+        }
+    }
+
+    /// Whether they did so far.
+    pub(super) fn agreed(&self) -> Check {
+        match self.contradiction.get() {
+            None => Check::new("headline, lists and VMs agreed on every look", true),
+            Some(words) => Check::new(format!("numbers contradict each other: {words}"), false),
+        }
     }
 
     /// A browser or another program follows it.

@@ -126,6 +126,9 @@ impl Demonstration for Tricks {
             "mend" => {
                 vcenter.faults().clear();
                 cds.clear_faults();
+                if let Some(kube) = &self.kube {
+                    kube.restart(Duration::ZERO);
+                }
                 "what was broken is mended; a vCenter that restarts takes its time".to_owned()
             }
             "slower" => self.pace.change(0.5),
@@ -133,5 +136,70 @@ impl Demonstration for Tricks {
             "pause" => self.pace.pause(),
             other => return Err(Refused::Unknown { what: format!("trick {other}") }),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roost_clock::{Clock, SimClock};
+    use roost_hatchery::config::Config;
+    use roost_kube_sim::Options;
+    use tokio::time::sleep;
+
+    use super::super::args::Speed;
+    use super::*;
+
+    fn tricks(kube: Option<KubeSim>, config: &Config) -> Tricks {
+        let clock: Arc<dyn Clock> = Arc::new(SimClock::new());
+        let world = World::start(&Random::from_seed(7), &clock, 3).unwrap();
+        Tricks {
+            witness: Witness::new(world.clone(), config.ledger_limits()),
+            world,
+            jobs: Arc::default(),
+            pace: Pace::new(Speed::Max),
+            restart: Arc::default(),
+            simulation: Handle::current(),
+            token: "demo".into(),
+            seed: 7,
+            waves: AtomicU64::new(0),
+            kube,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_trick_does_what_its_button_says() {
+        let config = super::super::config::load().unwrap();
+        let kube = KubeSim::start(Options::default(), Arc::new(SimClock::new()));
+        let client = kube.client();
+        let answers = async || client.apiserver_version().await.is_ok();
+        let all = tricks(Some(kube), &config);
+        let play = |name: &str| all.play(name).unwrap();
+
+        play("add-jobs");
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(all.world.cds.jobs().len(), MORE_JOBS);
+        assert_eq!(all.jobs.load(Ordering::Relaxed), MORE_JOBS as u64);
+
+        play("cut-kube");
+        assert!(!answers().await);
+        sleep(OUTAGE * 2).await;
+        assert!(answers().await, "it comes back by itself");
+        play("cut-kube");
+        play("mend");
+        assert!(answers().await, "mending brings it back at once");
+
+        play("restart-roost");
+        all.restart.notified().await;
+
+        let paused = |all: &Tricks| all.tricks().iter().any(|it| it.words == "Let time go on");
+        assert!(!paused(&all));
+        play("pause");
+        assert!(paused(&all));
+        play("pause");
+        for trick in all.tricks() {
+            assert!(!play(trick.name).is_empty(), "{trick:?}");
+        }
+        assert!(all.play("unheard-of").is_err());
+        assert!(tricks(None, &config).play("cut-kube").is_err(), "there is no API server");
     }
 }

@@ -25,6 +25,7 @@ use roost_vm_operator::{
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::door_tricks::DoorTricks;
 use super::nodes::InProcess;
 use super::objects::{Narrator, play};
 use super::report::Check;
@@ -66,6 +67,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
     let working = tokio::spawn(operator.run(std::future::pending()));
 
     let (seen, vms) = (Arc::clone(&door), Api::<VirtualMachine>::namespaced(client, NAMESPACE));
+    let tricks = DoorTricks { kube, vcenter: Some(vcenter.0.clone()), host: None };
     let story = async move |narrator: &mut Narrator| {
         let mut checks = tell(narrator, &*seen, &vms, &vcenter.0).await?;
         sleep(AT_REST).await;
@@ -86,7 +88,7 @@ pub(super) async fn run(args: &Demo) -> anyhow::Result<ExitCode> {
         ]);
         Ok(checks)
     };
-    let code = play(args, door, Some(core), story).await;
+    let code = play(args, door, Some(core), tricks, story).await;
     working.abort();
     code
 }

@@ -139,8 +139,12 @@ impl KubeSim {
             None => {}
         }
         let outcome = self.answer_resource(request, disturbance).await;
-        if fault == Some(Action::CutAfter) {
-            return Err(cut());
+        match fault {
+            Some(Action::CutAfter) => return Err(cut()),
+            Some(Action::DelayAfter { by_ms }) => {
+                tokio::time::sleep(Duration::from_millis(by_ms)).await;
+            }
+            _ => {}
         }
         Ok(respond(outcome))
     }

@@ -103,7 +103,7 @@ impl Toy {
         let mut steps = JoinSet::new();
         loop {
             if toy.fleet.mirror().freshness().complete {
-                toy.apply(&mut guard, &mut steps);
+                toy.apply(toy.settings.wanted, &mut guard, &mut steps);
             }
             let woken = async {
                 tokio::select! {
@@ -114,6 +114,18 @@ impl Toy {
             };
             let _ = timeout(LOOK, woken).await;
         }
+    }
+
+    /// One round for whoever is told by others how many are wanted, with every step to its end. Returns how many are on, as far as is
+    /// seen by then. Somebody must follow the fleet.
+    pub async fn keep(self: &Arc<Self>, wanted: u64) -> usize {
+        if self.fleet.mirror().freshness().complete {
+            let (mut guard, mut steps) = (self.fleet.guard(&self.settings.name), JoinSet::new());
+            self.apply(wanted, &mut guard, &mut steps);
+            while steps.join_next().await.is_some() {}
+        }
+        let snapshot = self.fleet.mirror().snapshot();
+        snapshot.owned_by(TOY, &self.settings.name).filter(|vm| vm.power == Power::On).count()
     }
 
     fn holding(&self, vm: &Vm) -> Holding {
@@ -130,11 +142,11 @@ impl Toy {
         }
     }
 
-    fn apply(self: &Arc<Self>, guard: &mut Guard, steps: &mut JoinSet<()>) {
+    fn apply(self: &Arc<Self>, wanted: u64, guard: &mut Guard, steps: &mut JoinSet<()>) {
         let (snapshot, now) = (self.fleet.mirror().snapshot(), self.fleet.now());
         self.fleet.ledger().observe(TOY, &snapshot, now, |vm| self.holding(vm));
         let own: Vec<_> = snapshot.owned_by(TOY, &self.settings.name).collect();
-        let plan = plan(&own, self.settings.wanted);
+        let plan = plan(&own, wanted);
         for slot in plan.make {
             if let Some(reservation) = self.reserve(slot, &snapshot) {
                 let on = Arc::clone(self);

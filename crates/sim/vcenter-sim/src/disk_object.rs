@@ -51,6 +51,10 @@ impl DiskObjects {
         self.all.get(id).filter(fits).ok_or_else(not_found)
     }
 
+    pub(crate) fn datastore_of(&self, id: &Element) -> Option<MoRef> {
+        self.all.get(&id_of(id)).map(|disk| disk.path.datastore.clone())
+    }
+
     fn get_mut(&mut self, id: &str) -> Result<&mut DiskObject, Failure> {
         self.all.get_mut(id).ok_or_else(not_found)
     }

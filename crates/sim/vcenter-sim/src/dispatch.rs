@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use http::StatusCode;
 use jiff::Timestamp;
 use roost_vim_wire::methods::{
-    CloneSession, CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx,
+    CancelTask, CloneSession, CurrentTime, Fetch, Login, RetrieveProperties, RetrievePropertiesEx,
     RetrieveServiceContent,
 };
 use roost_vim_wire::{Fault, Method, MoRef, Request, encode_fault, methods};
@@ -17,7 +17,7 @@ use crate::collector::{self, ReadAs, Wait};
 use crate::fault_rules::{Action, RuleId, after, before, decide};
 use crate::session::SessionKey;
 use crate::world::{Handle, World};
-use crate::{permission, property, receiver, service, session};
+use crate::{host_config, permission, property, receiver, service, session};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, Default)]
@@ -198,12 +198,13 @@ fn enter(
         return Err(not_modelled(world, request.method, this));
     }
     if !world.permissions.is_unrestricted() {
-        world.permissions.check(&permission::needs(request, this, world), &world.inventory)?;
-    }
-    if !world.permissions.roles.is_untouched() {
         let user = world.sessions.get(&session).map(|session| session.user().to_owned());
+        let user = user.unwrap_or_default();
         let needs = permission::needs(request, this, world);
-        world.permissions.check_role(&user.unwrap_or_default(), &needs, &world.inventory)?;
+        // Whoever began a task may cancel it, whatever their role.
+        let is_own = request.method == CancelTask::NAME && world.tasks.is_of(this, &user);
+        let asked = (!is_own).then_some(user.as_str());
+        world.permissions.check(asked, &needs, &world.inventory)?;
     }
     Ok(session)
 }
@@ -259,9 +260,12 @@ fn run(
         .map_or_else(|| Err(not_modelled(world, request.method, this)), |result| Ok(result.into()))
 }
 
-/// A manager answers a method that nobody has modelled with a fault of the schema, which clients can handle.
+/// A manager, of the server or of a host, answers a method that nobody has modelled with a fault of the schema, which clients can
+/// handle.
 fn not_modelled(world: &World, method: &str, this: &MoRef) -> Failure {
-    if service::is_manager(world.product, this) && methods::by_name(method).is_none() {
+    let is_manager = service::is_manager(world.product, this)
+        || host_config::host_of(&world.inventory, this).is_some();
+    if is_manager && methods::by_name(method).is_none_or(|row| receiver::accepts(this, row)) {
         return Failure::of("NotSupported", "The operation is not supported on the object.");
     }
     method_not_found(method, this)

@@ -75,7 +75,7 @@ impl Vcenter {
                 self.soap(request).await
             }
             "/sdk" | "/sdk/" | "/sdk/vimService" => {
-                Ok(reply::status(StatusCode::METHOD_NOT_ALLOWED))
+                Ok(refuse(request, StatusCode::METHOD_NOT_ALLOWED).await)
             }
             "/sdk/vimServiceVersions.xml" => {
                 let versions = service::versions_xml(&self.handle.options);
@@ -177,7 +177,7 @@ impl Vcenter {
             refused.headers_mut().insert(WWW_AUTHENTICATE, ask);
             return Ok(refused);
         };
-        if !self.may_transfer(&request) {
+        if !self.may_transfer(&user, &request) {
             return Ok(refuse(request, StatusCode::FORBIDDEN).await);
         }
         let answer = store::folder(&self.handle, &user, request).await;
@@ -245,15 +245,14 @@ impl Vcenter {
         })
     }
 
-    fn may_transfer(&self, request: &Request<Body>) -> bool {
+    fn may_transfer(&self, user: &str, request: &Request<Body>) -> bool {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let privilege = if reads { "Datastore.Browse" } else { "Datastore.FileManagement" };
         let name = reply::query(request.uri(), "dsName").unwrap_or_default();
         self.handle.with(|world| {
             let datastore = permission::datastore(world, &name);
             let on = datastore.unwrap_or_else(|| world.service.root_folder.clone());
-            world.permissions.is_unrestricted()
-                || world.permissions.allows(privilege, &on, &world.inventory)
+            world.permissions.may(user, privilege, &on, &world.inventory)
         })
     }
 
@@ -264,11 +263,14 @@ impl Vcenter {
 }
 
 /// A client that is still sending when it is refused reports a broken pipe instead of the status.
-async fn refuse(request: Request<Body>, status: StatusCode) -> Response<Body> {
-    // What it says does not matter, only that it was heard. It is not kept: it may be an image of gigabytes.
-    let mut body = request.into_body();
-    while let Some(Ok(_)) = body.frame().await {}
+pub(crate) async fn refuse(request: Request<Body>, status: StatusCode) -> Response<Body> {
+    drain(&mut request.into_body()).await;
     reply::status(status)
+}
+
+/// Hears the rest of a body out. What it says is not kept: it may be an image of gigabytes.
+pub(crate) async fn drain(body: &mut Body) {
+    while let Some(Ok(_)) = body.frame().await {}
 }
 
 /// The login of HTTP Basic.

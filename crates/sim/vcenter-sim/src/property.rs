@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use roost_vim_wire::{Array, MoRef, MoType, Value};
 
+use crate::inventory::property::is_documented;
 use crate::inventory::{Inventory, NoSuchProperty};
 use crate::world::World;
 use crate::{model, session};
@@ -26,7 +27,18 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// What the API documents and nobody has modelled is unset.
     pub(crate) fn get(&self, obj: &MoRef, path: &str) -> Found {
+        self.modelled(obj, path).or_else(|error| {
+            let first = path.split(['.', '[']).next().unwrap_or_default();
+            if is_documented(obj.kind.as_str(), first) && first == path {
+                return Ok(None);
+            }
+            Err(error)
+        })
+    }
+
+    fn modelled(&self, obj: &MoRef, path: &str) -> Found {
         let world = self.world;
         match (&obj.kind, path) {
             (MoType::ServiceInstance, _) => self.service_instance(path),

@@ -145,6 +145,12 @@ const MANAGERS: &[(&str, &str, &str)] = &[
     ("GuestProcessManager", "guestOperationsProcessManager", "ha-guest-operations-process-manager"),
     ("GuestFileManager", "guestOperationsFileManager", "ha-guest-operations-file-manager"),
     ("GuestAuthManager", "guestOperationsAuthManager", "ha-guest-operations-auth-manager"),
+    ("GuestAliasManager", "guestOperationsAliasManager", "ha-guest-operations-alias-manager"),
+    (
+        "GuestWindowsRegistryManager",
+        "guestOperationsWindowsRegistryManager",
+        "ha-guest-operations-windows-registry-manager",
+    ),
     ("VirtualMachineGuestCustomizationManager", "GuestCustomizationManager", ""),
     ("HostLocalAccountManager", "", "ha-localacctmgr"),
     ("DiagnosticManager", "DiagMgr", "ha-diagnosticmgr"),

@@ -18,7 +18,7 @@ use roost_vim::{Batch, Change, Properties, Update};
 const VMS: u32 = 10_000;
 const OURS: u32 = 200;
 
-/// `owner/job/address`.
+/// `owner/request/address`.
 #[derive(Debug)]
 struct Slashes;
 
@@ -53,7 +53,7 @@ fn power(on: bool) -> PropertyChange {
 
 fn vm(number: u32) -> Update {
     let annotation = match number {
-        0..OURS => format!("roost:hv1/job-{number}/{}", address(number)),
+        0..OURS => format!("roost:hv1/request-{number}/{}", address(number)),
         _ => "Ask the web team before you touch this one.".to_owned(),
     };
     let nic = GuestNicInfo {
@@ -212,11 +212,11 @@ fn ledgers(c: &mut Criterion) {
         b.iter(|| drop(ledger.reserve(ask(1), now).expect("there is room")));
     });
     group.measurement_time(Duration::from_secs(5));
-    group.bench_function("1,000 jobs, 100 of which fit", |b| {
+    group.bench_function("1,000 requests, 100 of which fit", |b| {
         let mut ledger = ledger(u64::from(OURS) + 100);
         b.iter(|| {
             let held: Vec<_> =
-                (0..1_000).filter_map(|job| ledger.reserve(ask(job), now).ok()).collect();
+                (0..1_000).filter_map(|request| ledger.reserve(ask(request), now).ok()).collect();
             assert_eq!(held.len(), 100);
         });
     });

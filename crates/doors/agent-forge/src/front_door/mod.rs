@@ -1,5 +1,6 @@
 //! The door as the house shows it: AgentMachines on their way, VMs, pools.
 
+mod advice;
 mod shown;
 mod way;
 
@@ -8,16 +9,22 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use roost_controller::{Key, Status};
-use roost_door::{Acting, Action, DoorWords, Found, FrontDoor, Order, Refused, Steer, Summary};
-use roost_fleet::{Resume, Snapshot, Vm};
+use roost_door::{
+    Acting, Action, DoorWords, Found, FrontDoor, Order, Refused, Steer, Summary, api_server_outage,
+};
+use roost_fleet::{Decided, Draft, Resume, Snapshot, Subject, Vm};
 use roost_views::words::count;
-use roost_views::{CheckView, NeedView, PoolView, RequestDetail, RequestView, VmDetail, VmView};
+use roost_views::{
+    CheckView, NeedView, OutageView, PoolView, RequestDetail, RequestView, StepView, VmDetail,
+    VmView,
+};
 
 use self::way::Seen;
 use crate::api::{OwnedVm, VsphereAgent, VsphereAgentPool};
 use crate::control::{World, room};
 use crate::outside::{AgentMachineView, AgentView};
 use crate::plan::pools_of;
+use crate::vcenter::FORGE;
 
 /// What the door and its requests are called.
 pub const WORDS: DoorWords = DoorWords {
@@ -174,6 +181,10 @@ impl FrontDoor for ForgeDoor {
             shown::vm(agent, pool.as_deref(), row_of(agent, &seen).as_deref())
         };
         let mut all: Vec<_> = recorded.map(view).collect();
+        for vm in &mut all {
+            // Its AgentMachine may be gone before it.
+            vm.request = vm.request.take().filter(|request| self.is_known(&request.id));
+        }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -183,12 +194,10 @@ impl FrontDoor for ForgeDoor {
         let sites = self.world.sites.open_ones();
         let steps = sites.iter().find_map(|site| site.fleet.timelines().of(&vm.name));
         let steps = steps.iter().flat_map(|timeline| &timeline.steps);
-        Some(VmDetail {
-            annotation: None,
-            timeline: steps.map(roost_door::fleet::step).collect(),
-            decisions: Vec::new(),
-            vm,
-        })
+        let mut timeline: Vec<_> = steps.map(roost_door::fleet::step).collect();
+        timeline.extend(self.joining(&vm.name, &timeline));
+        timeline.sort_by_key(|step| step.began);
+        Some(VmDetail { annotation: None, timeline, decisions: Vec::new(), vm })
     }
 
     fn pools(&self) -> Vec<PoolView> {
@@ -212,6 +221,23 @@ impl FrontDoor for ForgeDoor {
         needs
     }
 
+    fn forgets_ended(&self) -> bool {
+        true
+    }
+
+    fn advice(&self, gate: &str) -> Option<&'static str> {
+        advice::advice(gate)
+    }
+
+    fn runbook(&self) -> Option<&'static str> {
+        Some("forge-demand-unmet")
+    }
+
+    fn outages(&self) -> Vec<OutageView> {
+        let lost = self.status.server_trouble().into_iter();
+        lost.map(|it| api_server_outage(it.since, it.words, WORDS.nouns)).collect()
+    }
+
     fn steer(&self) -> Option<&dyn Steer> {
         self.can_act.then_some(self as &dyn Steer)
     }
@@ -219,6 +245,11 @@ impl FrontDoor for ForgeDoor {
 
 impl Steer for ForgeDoor {
     fn act(&self, order: Order) -> Acting<'_> {
+        let subject = match &order.action {
+            Action::Recheck { request } => FORGE.about_request(&*request.id),
+            Action::RefillPool { pool } => FORGE.about_pool(&**pool),
+            _ => FORGE.about_service("orders"),
+        };
         let answer = match &order.action {
             Action::Recheck { request } => self.recheck(&request.id),
             Action::RefillPool { pool } => match pool.split_once('/') {
@@ -233,6 +264,11 @@ impl Steer for ForgeDoor {
                 why: "pause a pool by its annotation agent-forge.containeroo.ch/paused=true, and delete a VM by deleting its VsphereAgent".to_owned(),
             }),
         };
+        // A freeze that ends is entered for each pool already.
+        let is_entered = matches!(order.action, Action::ResumeDeletions { .. }) && answer.is_ok();
+        if !is_entered {
+            self.enter(subject, &order, &answer);
+        }
         Box::pin(std::future::ready(answer))
     }
 }
@@ -248,6 +284,46 @@ impl ForgeDoor {
                 why: "no deletion of a VsphereAgentPool is frozen".to_owned(),
             }),
             vms => Ok(format!("{} {what}", count(vms as u64, "VM", "VMs"))),
+        }
+    }
+
+    fn is_known(&self, id: &str) -> bool {
+        let Some((namespace, name)) = id.split_once('/') else { return false };
+        let known = self.world.agent_machines.objects(namespace);
+        known.iter().any(|object| object.name_any() == name)
+    }
+
+    /// From the end of what the vCenter did for it.
+    fn joining(&self, vm: &str, steps: &[StepView]) -> Vec<StepView> {
+        let agents = self.world.vsphere_agents.objects();
+        let Some(agent) = agents.iter().find(|agent| agent.vm_name() == vm) else {
+            return Vec::new();
+        };
+        let end = |step: &StepView| {
+            let took = std::time::Duration::from_millis(step.took_ms?);
+            step.began.checked_add(took).ok()
+        };
+        let starts = steps.iter().filter(|step| !step.part.is_afterwards());
+        let up = starts.filter_map(end).max();
+        let found = agent.recorded().and_then(|record| record.agent_ref.as_ref());
+        let registered = found.and_then(|found| {
+            let all = self.world.agents.objects(found.namespace.as_deref()?);
+            let object = all.into_iter().find(|it| Some(it.name_any()) == found.name)?;
+            Some(object.creation_timestamp()?.0)
+        });
+        shown::joining(agent, up, registered)
+    }
+
+    /// Into the journals of the vCenters that are open: who, and what came of it.
+    fn enter(&self, subject: Subject, order: &Order, said: &Result<String, Refused>) {
+        let words = match said {
+            Ok(words) => format!("{words}, by {order}"),
+            Err(refused) => format!("not done: {refused}; by {order}"),
+        };
+        // One line, wherever the pool works.
+        if let Some(site) = self.world.sites.open_ones().first() {
+            let draft = Draft::new(subject, Decided::Steered, words);
+            site.fleet.journal().record(draft, self.world.now());
         }
     }
 

@@ -7,8 +7,8 @@ use roost_door::Course;
 use roost_fleet::{Freeze, Snapshot, Vm, VmId};
 use roost_views::words::{Style, memory};
 use roost_views::{
-    Facts, NeedKind, NeedView, Part, PoolView, Power, RequestState, RequestView, VmKind, VmPhase,
-    VmView,
+    Ended, Facts, NeedKind, NeedView, Part, PoolView, Power, RequestView, StepView, VmKind,
+    VmPhase, VmView,
 };
 
 use super::{Joined, WORDS};
@@ -20,11 +20,9 @@ pub(super) fn request(joined: &Joined, course: &Course, now: Timestamp) -> Reque
     let pool = joined.pools.first();
     let vm = joined.vsphere_agent.as_ref().filter(|agent| agent.recorded().is_some());
     let vm = vm.map(|agent| agent.vm_name());
-    let state = match (joined.machine.is_deleting, &vm) {
-        (false, _) => course.state(),
-        (true, Some(_)) => RequestState::Leaving,
-        (true, None) => RequestState::Ended,
-    };
+    let served = joined.vsphere_agent.as_ref().filter(|_| vm.is_some());
+    let part = served.map(|agent| part_of(agent));
+    let state = course.standing(part, joined.machine.is_deleting);
     let agent = joined.agent.as_ref().map(|agent| agent.name.clone());
     let seen = joined.vm.as_ref().map(|row| row.id.to_string());
     RequestView {
@@ -86,7 +84,7 @@ pub(super) fn vm(
         phase: Some(VmPhase {
             words: words(phase).to_owned(),
             label: label(phase).to_owned(),
-            part: part(phase),
+            part: part_of(agent),
             since: moved,
         }),
         request,
@@ -150,6 +148,48 @@ fn words(phase: Phase) -> &'static str {
         Phase::Released => "Machine is deleted",
         Phase::Orphaned => "No Agent",
     }
+}
+
+/// Where its VM is in its life. One that is to go is on its way out, whatever it was before.
+fn part_of(agent: &VsphereAgent) -> Part {
+    let phase = agent.recorded().and_then(|record| record.phase).unwrap_or(Phase::Provisioning);
+    if agent.is_deleting() { Part::Leaving } else { part(phase) }
+}
+
+/// Waits of the way after the VM is up, which are nobody's phase in the vCenter: until an Agent registers, and until it is bound.
+pub(super) fn joining(
+    agent: &VsphereAgent,
+    up: Option<Timestamp>,
+    registered: Option<Timestamp>,
+) -> Vec<StepView> {
+    let Some(record) = agent.recorded() else { return Vec::new() };
+    let moved = record.last_transition_time.as_ref().map(|time| time.0);
+    let bound = moved.filter(|_| record.phase == Some(Phase::Bound));
+    let step = |phase: &str, words: &str, began: Timestamp, ended: Option<Timestamp>| StepView {
+        phase: phase.to_owned(),
+        words: words.to_owned(),
+        part: Part::Joining,
+        began,
+        took_ms: ended.map(|ended| roost_views::words::ms_between(began, ended)),
+        deadline_ms: 0,
+        ended: ended.map(|_| Ended::Done),
+    };
+    let registering = up.map(|up| {
+        // Objects carry whole seconds.
+        let registered = registered.map(|at| at.max(up));
+        step("registering", "until an Agent registers", up, registered)
+    });
+    let binding = registered.map(|at| {
+        let at = up.map_or(at, |up| at.max(up));
+        step("binding", "until the Agent is prepared and bound", at, bound.map(|it| it.max(at)))
+    });
+    let working = bound.map(|at| StepView {
+        part: Part::Working,
+        ..step("bound", "bound", registered.map_or(at, |registered| at.max(registered)), None)
+    });
+    // A VM that is to go waits for no Agent any more.
+    let waits = registering.into_iter().chain(binding).chain(working);
+    waits.filter(|step| step.ended.is_some() || part_of(agent) != Part::Leaving).collect()
 }
 
 fn part(phase: Phase) -> Part {

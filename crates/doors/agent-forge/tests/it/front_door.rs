@@ -1,10 +1,12 @@
 //! What a person is shown of an AgentMachine: where it stands, since when, and who has to move.
 
+use std::path::Path;
 use std::time::Duration;
 
 use roost_agent_forge::ForgeDoor;
-use roost_door::{Action, FrontDoor, Order, Person, Shown};
-use roost_views::{RequestState, Verdict, VmKind};
+use roost_clock::Clock as _;
+use roost_door::{Action, Core as _, FrontDoor, Order, Person, Shown, disagreement, needs_of};
+use roost_views::{BarKind, DecisionQuery, NeedView, RequestState, Verdict, VmKind, Waterfall};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -15,6 +17,14 @@ const ID: &str = "blue-blue/blue-gp-0001";
 fn stands_at(door: &ForgeDoor) -> Option<(String, String)> {
     let said = door.request(ID)?.decisions.pop()?;
     Some((said.bound_by.unwrap_or_default(), said.reason))
+}
+
+/// One need, with what to do and a page that is there.
+fn assert_helps(need: &NeedView, words: &str, advice: &str) {
+    assert!(need.words.contains(words), "{need:?}");
+    assert!(need.advice.contains(advice), "{need:?}");
+    let page = format!("../../../docs/runbooks/{}.md", need.runbook.as_deref().unwrap());
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(page).is_file(), "{need:?}");
 }
 
 async fn until_it_stands_at(lab: &Lab, door: &ForgeDoor, step: &str) -> String {
@@ -31,6 +41,7 @@ async fn every_step_is_shown_in_its_order_and_the_end_has_all_of_them() {
     lab.neighbours.scale(1);
     let mut steps: Vec<String> = Vec::new();
     lab.until("a node", mins(30), async |_| {
+        assert_eq!(disagreement(&forge.door), None);
         let Some((at, _)) = stands_at(&forge.door) else { return false };
         if steps.last() != Some(&at) {
             steps.push(at.clone());
@@ -64,7 +75,12 @@ async fn every_step_is_shown_in_its_order_and_the_end_has_all_of_them() {
         assert!(shown.request.facts.get(fact).is_some(), "{fact} in {:?}", shown.request.facts);
     }
     let vm = shown.vm.unwrap();
-    assert!(!vm.timeline.is_empty(), "what the VM went through");
+    let phases: Vec<_> = vm.timeline.iter().map(|step| step.phase.as_str()).collect();
+    assert!(phases.ends_with(&["registering", "binding", "bound"]), "{phases:?}");
+    let waits = Waterfall::of_request(&vm.timeline, shown.request.queued, lab.clock.now()).unwrap();
+    assert!(waits.bars.iter().all(|bar| bar.kind != BarKind::Going), "{waits:?}");
+    let waited = shown.request.waited_secs.unwrap() * 1_000;
+    assert!(waits.length_ms + 2_000 > waited, "{} of {waited} ms are bars", waits.length_ms);
     assert_eq!((vm.vm.kind, vm.vm.cpus), (VmKind::Machine, Some(2)));
     let pool = forge.door.pools().remove(0);
     assert_eq!((pool.in_use, pool.missing), (1, 0));
@@ -73,6 +89,7 @@ async fn every_step_is_shown_in_its_order_and_the_end_has_all_of_them() {
 
     lab.neighbours.scale(0);
     lab.until("nothing is shown any more", mins(30), async |_| {
+        assert_eq!(disagreement(&forge.door), None);
         forge.door.requests().is_empty() && forge.door.vms().is_empty()
     })
     .await;
@@ -93,6 +110,8 @@ async fn what_a_person_has_to_do_is_told_from_what_only_takes_time() {
     let request = forge.door.requests().remove(0);
     assert_eq!(request.state, RequestState::Refused, "only a person takes the annotation off");
     assert_eq!(forge.door.summary().queue.refused, 1);
+    let [need] = needs_of(&forge.door).try_into().unwrap();
+    assert_helps(&need, "blue/blue-gp is paused", "agent-forge.containeroo.ch/paused");
 
     let limit = json!({"metadata": {"annotations": {"agent-forge.containeroo.ch/paused": null}}, "spec": {"scaling": {"maxVMs": 0}}});
     lab.patch_pool(limit).await;
@@ -120,6 +139,8 @@ async fn a_name_that_somebody_else_has_is_named_as_what_blocks() {
     .await;
     let (_, why) = stands_at(&forge.door).unwrap();
     assert!(why.contains("blue-gp-0001"), "{why}");
+    let [need] = needs_of(&forge.door).try_into().unwrap();
+    assert_helps(&need, "blue-gp-0001", "never touched");
     forge.stop().await;
 }
 
@@ -142,6 +163,12 @@ async fn a_person_can_have_it_looked_at_now_and_is_told_what_cannot_be_done_here
     assert!(act(Action::Recheck { request }).await.is_err());
     let refused = act(Action::PauseSpawning).await.unwrap_err().to_string();
     assert!(refused.contains("agent-forge.containeroo.ch/paused=true"), "{refused}");
+    let steered = DecisionQuery { verdict: Some("steered".into()), ..DecisionQuery::default() };
+    let said = forge.core.decisions(&steered);
+    let said: Vec<_> = said.iter().map(|it| (it.subject.as_str(), it.reason.as_str())).collect();
+    assert_eq!(said.len(), 3, "each order is in the journal: {said:?}");
+    assert!(said[0].1.contains("looked at now, by whoever has the token"), "{said:?}");
+    assert!(said[2].1.starts_with("not done: "), "{said:?}");
     forge.stop().await;
 }
 

@@ -14,9 +14,11 @@ use prometheus_client::registry::Registry;
 use roost_agent_forge::api::{Phase, VsphereAgent, VsphereAgentPool, crds};
 use roost_agent_forge::iso::{Fetch, Fetched, IsoSource, SourceError};
 use roost_agent_forge::vcenter::{Connect, Connecting, ForgeVms, Login};
-use roost_agent_forge::{Forge, ForgeDoor, ForgeParts, outside};
+use roost_agent_forge::{Forge, ForgeDoor, ForgeParts, WORDS, outside};
 use roost_clock::{Clock, Random, SimClock};
+use roost_controller::LeaseSettings;
 use roost_controller::crd::install_crds;
+use roost_door::FleetCore;
 use roost_fleet::{Fleet, FleetRules, FleetSettings};
 use roost_hypershift_sim::{Boot, Guests, Hypershift, Isos, SimSettings, neighbour_crds};
 use roost_kube_sim::{KubeSim, Options as KubeOptions, User};
@@ -223,6 +225,7 @@ pub(crate) struct Lab {
 pub(crate) struct Replica {
     pub(crate) registry: Registry,
     pub(crate) door: ForgeDoor,
+    pub(crate) core: FleetCore,
     shutdown: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -404,9 +407,13 @@ impl Lab {
     }
 
     pub(crate) fn forge(&self) -> Replica {
-        let mut registry = Registry::default();
         // By a name of its own, so that faults hit it and not the neighbours.
         let client = self.kube.client_as(User::named(DOOR).in_group("system:masters"));
+        self.forge_as(client, None)
+    }
+
+    pub(crate) fn forge_as(&self, client: Client, lease: Option<LeaseSettings>) -> Replica {
+        let mut registry = Registry::default();
         self.wire.set(0);
         let parts = ForgeParts {
             client: self.wire.around(client),
@@ -419,16 +426,19 @@ impl Lab {
             isos: Arc::new(Shelf(self.isos.clone())),
             clock: self.clock.clone(),
             random: Random::from_seed(self.seed),
-            lease: None,
+            lease,
             machine_version: outside::V1BETA1.to_owned(),
         };
         let forge = Forge::new(parts, &mut registry);
         let door = forge.door();
+        let sites = forge.sites();
+        let open = move || sites.open_ones().into_iter().map(|site| site.fleet).collect();
+        let core = FleetCore::new(WORDS, open);
         let (shutdown, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(forge.run(async {
             let _ = ended.await;
         }));
-        Replica { registry, door, shutdown: Some(shutdown), task }
+        Replica { registry, door, core, shutdown: Some(shutdown), task }
     }
 
     pub(crate) async fn apply_pool(&self, change: Value) {
@@ -577,6 +587,14 @@ impl Lab {
         let api: Api<k8s_openapi::api::events::v1::Event> = Api::all(self.client.clone());
         let all = api.list(&ListParams::default()).await.unwrap().items;
         all.into_iter().filter_map(|event| event.reason).collect()
+    }
+
+    /// How often something was told: the same again counts in its event.
+    pub(crate) async fn times_told(&self, reason: &str) -> i32 {
+        let api: Api<k8s_openapi::api::events::v1::Event> = Api::all(self.client.clone());
+        let all = api.list(&ListParams::default()).await.unwrap().items;
+        let told = all.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+        told.map(|event| event.series.map_or(1, |series| series.count)).sum()
     }
 
     /// An AgentMachine of the NodePool without a Machine. The provider says of it that no Agent suits it.

@@ -1,6 +1,7 @@
 //! The door against embedded and real API servers and an embedded vCenter.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod access;
 mod behaviours;
 mod beyond;
 mod campaign;

@@ -168,7 +168,8 @@ impl Client {
         self.job_call(call).await.map(|_| ())
     }
 
-    /// Ends a waiting job as failed. The API refuses it for a job that has a worker.
+    /// Ends a waiting job as failed. The API refuses it for a job that has a worker, and with the same words for one that is gone; so the job is
+    /// looked at.
     pub async fn fail(&self, id: i64, reason: &str) -> Result<(), CallError> {
         let result = JobResult {
             id,
@@ -179,6 +180,9 @@ impl Client {
         };
         match self.call(Call::post(format!("/queue/workflows/{id}/result")).json(&result)).await {
             Err(error) if error.may_have_happened() && self.has_failed(id).await => Ok(()),
+            Err(error) if error.kind() == Some(ErrorKind::Forbidden) => {
+                Err(self.job(id).await.err().filter(CallError::is_gone).unwrap_or(error))
+            }
             other => other.map(|_| ()),
         }
     }

@@ -192,33 +192,12 @@ pub(super) fn read(reader: &Reader<'_>, surroundings: &dyn Surroundings) -> Opti
 
 /// A secret that goes into a header.
 fn token(reader: &Reader<'_>, key: &Key, surroundings: &dyn Surroundings) -> Option<SecretSource> {
-    let (source, token) = reader.secret(key, surroundings)?;
-    if http::HeaderValue::from_str(token.expose()).is_err() {
-        reader.problem(key, "holds characters that no HTTP header can carry, such as a line break");
-    }
-    Some(source)
-}
-
-/// An address of this machine, or a name of it. What is made of digits and dots only is meant as an address.
-fn address(reader: &Reader<'_>) -> Option<String> {
-    let address = reader.filled(&keys::HTTP_ADDR)?;
-    let bare = address.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let is_address = bare.unwrap_or(&address).parse::<std::net::IpAddr>().is_ok();
-    let is_name = address.chars().any(char::is_alphabetic)
-        && address.split('.').all(|label| {
-            !label.is_empty()
-                && label.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
-        });
-    if !is_address && !is_name {
-        let words = format!("must be an address or a name of this machine, is {address:?}");
-        reader.problem(&keys::HTTP_ADDR, words);
-    }
-    Some(address)
+    reader.header_secret(key, surroundings).map(|(source, _)| source)
 }
 
 pub(super) fn listen(reader: &Reader<'_>) -> Listen {
     Listen {
-        address: address(reader),
+        address: reader.host(&keys::HTTP_ADDR),
         port: port(reader, &keys::HTTP_PORT),
         forwarded_header: reader.filled(&keys::HTTP_FORWARDED),
         tls: tls(reader),

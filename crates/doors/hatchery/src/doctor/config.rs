@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::{Config, Problem, SystemSurroundings};
+use crate::config::{Config, Problem, Surroundings as _, SystemSurroundings};
 
 use roost_doctor::{Finding, Section};
 
@@ -10,7 +10,7 @@ const CHECK: &str = "file";
 
 /// The configuration, if it can be used, and what was found.
 pub(super) fn examine(file: &Path) -> (Option<Config>, Section) {
-    let read = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let read = SystemSurroundings.read_file(file).map_err(|error| error.to_string());
     let (config, findings) = judge(read.as_deref().map_err(String::as_str));
     let about = file.display().to_string();
     (config, Section { system: "configuration", about, findings })
@@ -54,5 +54,12 @@ mod tests {
         assert!(failures > 2, "{findings:?}");
         let (config, findings) = judge(Err("No such file or directory"));
         assert!(config.is_none() && findings[0].advice.is_some());
+    }
+
+    #[test]
+    fn what_would_never_end_is_not_read() {
+        let (config, section) = examine(Path::new("/dev/zero"));
+        assert!(config.is_none());
+        assert_eq!(section.findings[0].found, "cannot be read: it is not a regular file");
     }
 }

@@ -69,6 +69,7 @@ impl Core for HatcheryDoor {
                 frozen: seen.deletions.frozen.map(|freeze| freeze.to_string()),
                 last_minute: seen.deletions.last_minute,
             },
+            ..CoreView::default()
         }
     }
 
@@ -163,6 +164,7 @@ fn link(seen: view::Link) -> LinkView {
         trouble: seen.trouble,
         vms_seen: seen.vms,
         calls: Some(CallsView { logins, calls, last_minute, faults, latency_ms }),
+        ..LinkView::default()
     }
 }
 

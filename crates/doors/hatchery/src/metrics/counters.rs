@@ -6,7 +6,7 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
-/// The counters of CDS's framework (6.5).
+/// The counters of CDS's framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     Jobs,

@@ -16,7 +16,7 @@ struct OfHandler {
 const BYTES: [f64; 4] = [1024.0, 16_384.0, 262_144.0, 4_194_304.0];
 const MILLISECONDS: [f64; 6] = [1.0, 10.0, 50.0, 250.0, 1000.0, 10_000.0];
 
-/// What our own HTTP server did, under CDS's names (6.5).
+/// What our own HTTP server did, under CDS's names.
 #[derive(Debug, Clone)]
 pub struct HttpMetrics {
     requests: Family<OfHandler, PlainCounter>,

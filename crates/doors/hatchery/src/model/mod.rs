@@ -122,7 +122,7 @@ impl WorkerModel {
         }
     }
 
-    /// The gates of specification 6.5 that need no more than model and requirements. The command is looked at whether there are requirements or
+    /// The gates that need no more than model and requirements. The command is looked at whether there are requirements or
     /// not (D8), and a flavor is no obstacle (D7).
     pub fn can_spawn(&self, job: &Job) -> Result<(), Refusal> {
         self.check_type()?;

@@ -43,7 +43,7 @@ impl Registration {
     }
 }
 
-/// Whether the template of `model` must be built or rebuilt (4.2). `template` is the one that is named as the model.
+/// Whether the template of `model` must be built or rebuilt. `template` is the one that is named as the model.
 ///
 /// The template of another hatchery serves us as well while it is up to date; replacing it is that hatchery's business.
 pub fn need_registration(
@@ -98,7 +98,7 @@ pub fn is_being_registered<'a>(
 /// A model with more failed spawns than this is left alone until its owner resets it.
 const MOST_SPAWN_ERRORS: i64 = 5;
 
-/// The models to register, most urgent first, each with what stands against it now (4.2). `vms` are our own.
+/// The models to register, most urgent first, each with what stands against it now. `vms` are our own.
 pub fn to_register<'m, 't>(
     models: &'m [Model],
     hatchery: &str,

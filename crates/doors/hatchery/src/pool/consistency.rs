@@ -48,6 +48,8 @@ impl Consistency {
         let mut corrections = Vec::new();
         for (name, worker) in pool.without_vm() {
             let mut missing = before.get(name).copied().unwrap_or(Missing { views: 0, since: now });
+            // A clock that was set back would else have to catch up first.
+            missing.since = missing.since.min(now);
             missing.views = missing.views.saturating_add(1);
             self.missing.insert(name.to_owned(), missing);
             if missing.views < VIEWS || elapsed(missing.since, now) < GRACE {

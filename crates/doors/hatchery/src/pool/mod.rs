@@ -104,7 +104,7 @@ impl PoolStatus {
         Self::Leaving,
     ];
 
-    /// Whether it takes a worker's slot (6.3).
+    /// Whether it takes a worker's slot.
     pub fn counts(self) -> bool {
         match self {
             Self::Pending | Self::Registering | Self::Waiting | Self::Checking | Self::Building => {
@@ -127,7 +127,7 @@ impl PoolStatus {
     }
 }
 
-/// The union of both sides (6.2), from whole lists only.
+/// The union of both sides, from whole lists only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pool {
     workers: BTreeMap<String, PoolWorker>,

@@ -1,4 +1,4 @@
-//! What a VM's events say, for VMs that say nothing themselves: specification 8.1.
+//! What a VM's events say, for VMs that say nothing themselves.
 
 use jiff::Timestamp;
 

@@ -147,7 +147,7 @@ pub struct Aftermath {
 /// How long a V1 template may take to build: CDS's own limit, and as much again.
 const BUILD_LIMIT: Duration = Duration::from_mins(30);
 
-/// The table, in the order of specification 8.1 with the expiries of D21.
+/// Row by row, the first that fits: of others, busy, marked, spare, template; then by what CDS says of its worker, by its power and by its age.
 pub fn judge(
     subject: &Subject<'_>,
     hatchery: &str,

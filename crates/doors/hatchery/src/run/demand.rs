@@ -27,7 +27,7 @@ use crate::plan::{Candidate, Choice, Facts, Turn, turn};
 use crate::planted::{self, Bug};
 use crate::refusal::Refusal;
 use crate::status::task;
-use crate::time::{elapsed, later};
+use crate::time::{elapsed, is_recent, later};
 
 /// Two passes are at least this far apart, so that a burst of changes is one pass.
 const BETWEEN: Duration = Duration::from_millis(10);
@@ -438,7 +438,7 @@ fn note(cx: &Context, id: &JobId, draft: Draft, label: &'static str) -> bool {
     let before = cx.journal.latest(&subject);
     if let Some(before) = &before
         && draft.says_the_same(before)
-        && elapsed(before.at, cx.now()) < REPEATED
+        && is_recent(before.at, cx.now(), REPEATED)
     {
         return false;
     }
@@ -446,16 +446,20 @@ fn note(cx: &Context, id: &JobId, draft: Draft, label: &'static str) -> bool {
     decision.times == 1
 }
 
-/// A V1 job that had all of its attempts is failed, so that somebody looks at it (2.6).
+/// A V1 job that had all of its attempts is failed, so that somebody looks at it.
 async fn fail(cx: &Context, number: i64, exhausted: Exhausted) {
     let Some(client) = cx.cds.v1() else { return };
     let reason = failure_message(cx.hatchery(), exhausted.made);
+    let id = JobId::V1(number);
     let draft = match client.fail(number, &reason).await {
-        Ok(()) => Draft::new(subject(&JobId::V1(number)), Decided::Refused, reason),
+        Ok(()) => Draft::new(subject(&id), Decided::Refused, reason),
+        Err(error) if error.is_gone() => {
+            cx.scheduler().jobs.remove(&id);
+            Draft::new(subject(&id), Decided::Refused, format!("{reason}; CDS has it no more"))
+        }
         Err(error) => {
             let why = format!("{reason}, and CDS was not told: {}", Chain(&error));
-            Draft::new(subject(&JobId::V1(number)), Decided::Deferred, why)
-                .next_look(NextLook::OnChange)
+            Draft::new(subject(&id), Decided::Deferred, why).next_look(NextLook::OnChange)
         }
     };
     cx.decide(draft, "attempts");

@@ -9,12 +9,14 @@ use roost_cds::{JobId, Protocol};
 
 use crate::job::Job;
 use crate::plan::{Candidate, Choice};
-use crate::time::elapsed;
+use crate::time::{is_ahead, is_recent};
 
 /// A job that two polls in a row did not list waits no more.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(45);
 /// A model that could not be used is asked for again after this long: somebody may have corrected it.
 const ASKED_ANEW_AFTER: Duration = Duration::from_mins(1);
+/// No job is put off for longer after a failure of ours.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// Beyond it the newest are left to later polls.
 const MOST_JOBS: usize = 10_000;
 /// Jobs that got a worker, for those who ask later.
@@ -69,7 +71,7 @@ impl Entry {
     fn is_worth_asking_again(&self, now: Timestamp) -> bool {
         let State::Waiting(candidate) = &self.state else { return false };
         matches!(candidate.model, Choice::Refused(_))
-            && self.answered.is_none_or(|at| elapsed(at, now) >= ASKED_ANEW_AFTER)
+            && self.answered.is_none_or(|at| !is_recent(at, now, ASKED_ANEW_AFTER))
     }
 }
 
@@ -95,7 +97,7 @@ impl Jobs {
         self.known.retain(|id, entry| {
             id.protocol() != protocol
                 || matches!(entry.state, State::Asked | State::Starting { .. })
-                || elapsed(entry.heard, now) < FORGOTTEN_AFTER
+                || is_recent(entry.heard, now, FORGOTTEN_AFTER)
         });
     }
 
@@ -181,7 +183,7 @@ impl Jobs {
         let mut waiting: Vec<&Arc<Candidate>> = self
             .known
             .values()
-            .filter(|entry| entry.not_before.is_none_or(|at| at <= now))
+            .filter(|entry| !entry.not_before.is_some_and(|at| is_ahead(at, now, LONGEST_WAIT)))
             .filter_map(|entry| match &entry.state {
                 State::Waiting(candidate) => Some(candidate),
                 State::Named | State::Asked | State::Starting { .. } => None,

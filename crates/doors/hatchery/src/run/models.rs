@@ -11,7 +11,7 @@ use roost_supervise::Tasks;
 
 use super::context::Context;
 use super::scheduler::lock;
-use crate::time::elapsed;
+use crate::time::is_recent;
 
 /// Half as often as CDS's own hatchery: models change by the day, and this is most of what a hatchery at rest asks for.
 const INTERVAL: Duration = Duration::from_secs(20);
@@ -69,14 +69,14 @@ impl Context {
         let Some(client) = self.cds.v2() else { return Ok(None) };
         let (key, now) = (path.to_string(), self.clock.now());
         if let Some((at, model)) = lock(&self.models.as_code).get(&key)
-            && elapsed(*at, now) < AS_CODE_FOR
+            && is_recent(*at, now, AS_CODE_FOR)
         {
             return Ok(Some(Arc::clone(model)));
         }
         let model = Arc::new(client.worker_model(path).await?);
         let mut known = lock(&self.models.as_code);
         if known.len() >= MOST_AS_CODE {
-            known.retain(|_, (at, _)| elapsed(*at, now) < AS_CODE_FOR);
+            known.retain(|_, (at, _)| is_recent(*at, now, AS_CODE_FOR));
         }
         known.insert(key, (now, Arc::clone(&model)));
         Ok(Some(model))

@@ -32,7 +32,7 @@ use crate::clone_spec::sign;
 use crate::door::{HATCHERY, phase};
 use crate::names::VmName;
 use crate::process::ProcessMark;
-use crate::time::elapsed;
+use crate::time::{elapsed, is_recent};
 
 pub(super) const TASK: &str = "other-processes";
 
@@ -137,7 +137,7 @@ impl Others {
     /// Takes in an inventory. Returns who is at work and was not known to be.
     fn look(&self, snapshot: &Snapshot, hatchery: &str, now: Timestamp) -> Vec<Other> {
         let (mut seen, mut news) = (lock(&self.seen), Vec::new());
-        seen.acts.retain(|_, act| elapsed(act.last, now) < SAID);
+        seen.acts.retain(|_, act| is_recent(act.last, now, SAID));
         if seen.inventory.as_ref().is_some_and(|(at, _)| *at == snapshot.generation()) {
             return news;
         }
@@ -207,7 +207,7 @@ impl Others {
     /// Who else was at work lately; one who was before us first.
     pub(crate) fn at_work(&self, now: Timestamp) -> Option<Other> {
         let seen = lock(&self.seen);
-        let lately = seen.acts.iter().filter(|(_, act)| elapsed(act.last, now) < SAID);
+        let lately = seen.acts.iter().filter(|(_, act)| is_recent(act.last, now, SAID));
         lately
             .map(|(process, act)| self.other(process.as_ref(), act))
             .min_by_key(|other| other.order)
@@ -220,7 +220,7 @@ impl Others {
 
     /// Whether it is time to ask if the one that we stand by for is still there.
     fn is_silent(&self, now: Timestamp) -> bool {
-        self.stands_by().is_some_and(|other| elapsed(other.last, now) >= SILENT)
+        self.stands_by().is_some_and(|other| !is_recent(other.last, now, SILENT))
     }
 
     /// VMs that another process is about to finish, which takes it `within` at most.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use roost_supervise::Backoff;
 
 use crate::config::SpareModel;
-use crate::time::later;
+use crate::time::{is_ahead, later};
 
 /// After the first failure; doubled by each that follows.
 const FIRST: Duration = Duration::from_secs(30);
@@ -48,7 +48,8 @@ impl Backoffs {
 
     /// Until when nothing is made from it, and how often it failed in a row.
     pub fn blocked(&self, model: &SpareModel, now: Timestamp) -> Option<(Timestamp, u32)> {
-        let failing = self.failing.get(model).filter(|failing| now < failing.until)?;
+        let failing =
+            self.failing.get(model).filter(|failing| is_ahead(failing.until, now, MOST))?;
         Some((failing.until, failing.times))
     }
 

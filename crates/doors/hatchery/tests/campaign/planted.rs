@@ -20,7 +20,7 @@ fn broken_by(bug: Bug) -> Invariant {
         Bug::ForgetsOwners => Invariant::OthersUntouched,
         Bug::DeletesUnguarded => Invariant::WorkUndisturbed,
         // A clean-up that hangs leaves everything as well; it is not one of those that are looked for here.
-        Bug::ForgetsMarked | Bug::CleanupHangs => Invariant::NothingLeft,
+        Bug::ForgetsMarked | Bug::CleanupHangs | Bug::CleanupPanics => Invariant::NothingLeft,
         Bug::DecidesSilently => Invariant::EveryJobExplained,
         Bug::KeepsPromises => Invariant::EveryJobServed,
     }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 /// Those of every run of the suite, beside [`FOUND`].
 const FIXED: u64 = 200;
 
-/// Seeds that broke an invariant once, each with the story that a scenario tells as well.
+/// Seeds that broke an invariant once. Where the hatchery was at fault, a scenario tells the story as well.
 const FOUND: [u64; 9] = [
     // A second VM drew the name of one that was long gone, and its launch was taken for a second one of the same VM.
     338,
@@ -14,7 +14,7 @@ const FOUND: [u64; 9] = [
     // Two workers were at work, CDS listed nobody, and their VMs were deleted after a restart.
     10327,
     // A model was registered late, because of a booking that nobody had an answer to, and its VM was off and within its grace period when the
-    // run ended: it was taken for a leftover.
+    // run ended: it was taken for a leftover. The checker was at fault, which waits for that period now; no scenario is needed.
     11018, 20480, 22015, 22097,
     // Requests for a clone were late and repeated; the spare that one of them made was renamed, and another one made its twin.
     100_202, // The late claim of a dead process gave a job a second VM.

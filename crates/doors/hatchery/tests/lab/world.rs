@@ -81,6 +81,10 @@ pub(crate) struct SettableClock {
 }
 
 impl SettableClock {
+    pub(crate) fn set_ahead(&self, by: Duration) {
+        self.ahead.fetch_add(i64::try_from(by.as_secs()).unwrap(), Ordering::SeqCst);
+    }
+
     pub(crate) fn set_back(&self, by: Duration) {
         self.ahead.fetch_sub(i64::try_from(by.as_secs()).unwrap(), Ordering::SeqCst);
     }

@@ -2,7 +2,7 @@
 
 use roost_cds::JobStatus;
 use roost_cds::v1::RequirementType;
-use roost_cds_sim::{V1Demand, V2Demand};
+use roost_cds_sim::{Fault, V1Demand, V2Demand};
 use roost_fleet::Decided;
 use roost_vcenter_sim::{Power, VmGlance};
 use tokio::time::sleep;
@@ -341,6 +341,26 @@ async fn a_v1_job_fails_after_its_last_attempt() {
     assert_eq!(report.holders().len(), 2);
     let reason = format!("{:?}", report.history.last().unwrap());
     assert!(reason.contains("failed to start worker after 2 attempts"), "{reason}");
+}
+
+/// A run that ended meanwhile is purged, and CDS then refuses to speak of its jobs.
+#[tokio::test(start_paused = true)]
+async fn a_v1_job_that_is_gone_when_it_is_to_fail_is_not_asked_about_again() {
+    let lab = Lab::of(Setup::new("hv1").provision("maxAttemptsNumberBeforeFailure", 2)).await;
+    lab.vcenter.faults().add(roost_vcenter_sim::Rule::new(
+        "CloneVM_Task",
+        roost_vcenter_sim::Action::fail_task("NoDiskSpace", "the datastore is full"),
+    ));
+    lab.cds.inject(Fault::on("POST /queue/workflows/*/result").vanish());
+    let job = lab.v1_job(V1Demand::new().model(DEBIAN));
+    let words =
+        || lab.verdict(&job).map(|decision| decision.reason.to_string()).unwrap_or_default();
+    wait_until("it is known to be gone", mins(30), || {
+        words().ends_with("after 2 attempts; CDS has it no more")
+    })
+    .await;
+    sleep(mins(10)).await;
+    assert_eq!(lab.cds.calls("POST /queue/workflows/*/result"), 1);
 }
 
 /// 3.3: a V2 job is never failed by a hatchery, which only leaves it alone for an hour.

@@ -30,7 +30,7 @@ async fn registered(lab: &Lab, name: &str) -> ModelPath {
     path
 }
 
-fn as_code(lab: &Lab, name: &str, model_type: &str, image: &str) -> String {
+pub(crate) fn as_code(lab: &Lab, name: &str, model_type: &str, image: &str) -> String {
     let path = format!("PROJ/github/org/repo/{name}");
     let model = v2::Model {
         name: name.into(),

@@ -8,6 +8,7 @@ mod lab;
 mod adoption;
 mod capacity;
 mod cleanup;
+mod front_door;
 mod gates;
 mod legacy;
 mod observe;

@@ -7,7 +7,7 @@ use roost_cds_sim::{Fault, V2Demand};
 use roost_fleet::{Decided, Phase};
 use roost_hatchery::door::phase;
 use roost_hatchery::planted::{Bug, plant};
-use roost_hatchery::run::view::{JobState, Stage, VmKind};
+use roost_hatchery::run::view::{Check, JobState, Stage, VmKind};
 use roost_hatchery::run::{News, Stopped};
 use roost_vcenter_sim::{Action, Outage, Power, Rule, VmGlance, When};
 use tokio::time::{sleep, timeout};
@@ -98,6 +98,24 @@ async fn a_loop_that_hangs_is_named_and_the_service_does_not_count_as_alive() {
     assert_eq!(status.level(), Level::Alert);
     let (level, words) = &lines(&status)["goroutine/hatchery-vsphere-kill-awol-servers"];
     assert_eq!((*level, words.as_str()), (Level::Alert, check.words.as_str()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_that_panicked_is_not_alive_until_it_runs_again() {
+    let lab = Lab::new().await;
+    let window = lab.hatchery().window();
+    let cleanup = || {
+        let checks = window.liveness();
+        let of = |check: &Check| check.name == "hatchery-vsphere-kill-awol-servers";
+        checks.into_iter().find(of).unwrap()
+    };
+    assert_eq!((cleanup().ok, cleanup().words), (true, "running".to_owned()));
+    plant(Some(Bug::CleanupPanics));
+    wait_until("it is in the pause after a panic", mins(5), || !cleanup().ok).await;
+    assert!(cleanup().words.starts_with("not running"), "{}", cleanup().words);
+    plant(None);
+    wait_until("it was begun anew", mins(5), || cleanup().ok).await;
+    assert!(cleanup().words.starts_with("running, restarted "), "{}", cleanup().words);
 }
 
 /// Every loop waits at its own deadlines: nothing that others do makes it look as if it hung.

@@ -1,10 +1,17 @@
 //! Two processes of one name on one vCenter and one CDS: a mistake, or a hand-over that overlaps.
 
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
 use roost_cds::{JobId, JobStatus};
 use roost_cds_sim::{V1Demand, V2Demand};
+use roost_door::{Feed, FrontDoor as _};
 use roost_fleet::{Decided, Query};
+use roost_hatchery::metrics::Metrics;
 use roost_hatchery::run::Hatchery;
+use roost_hatchery::{Build, HatcheryDoor};
 use roost_vcenter_sim::Power;
+use roost_views::{NeedKind, NeedView};
 use tokio::time::sleep;
 
 use crate::lab::{DEBIAN, GoVm, Lab, Log, Service, Setup, WorldOptions, mins, secs, wait_until};
@@ -44,6 +51,14 @@ fn says(service_metrics: &str) -> bool {
     lines.any(|line| line.starts_with("roost_hatchery_other_process{") && line.ends_with(" 1"))
 }
 
+/// What the page says that a person must do.
+fn page_needs(hatchery: &Hatchery) -> Vec<NeedView> {
+    let mut registry = Registry::default();
+    let metrics = Arc::new(Metrics::register(&mut registry, hatchery.name()));
+    let (build, feed) = (Build::default(), Feed::default());
+    HatcheryDoor::new(hatchery.window(), None, registry, metrics, build, &feed).needs()
+}
+
 /// Each planned the same jobs, gave the same addresses and deleted what the other was about to finish; neither said a word.
 #[tokio::test(start_paused = true)]
 async fn the_one_that_was_first_goes_on_and_both_say_it() {
@@ -58,19 +73,19 @@ async fn the_one_that_was_first_goes_on_and_both_say_it() {
         let (first, other) = (lab.hatchery(), second.hatchery());
         assert!(started(first) >= jobs.len(), "{}", started(first));
         assert_eq!(started(other), 0);
-        for (metrics, status, words) in [
-            (lab.service.metrics(), first.window().status(), "; this one was first and goes on"),
-            (
-                second.metrics(),
-                other.window().status(),
-                "; this one stands by until that one has ended",
-            ),
+        for (metrics, hatchery, words) in [
+            (lab.service.metrics(), first, "; this one was first and goes on"),
+            (second.metrics(), other, "; this one stands by until that one has ended"),
         ] {
             assert!(says(&metrics), "{words}");
+            let status = hatchery.window().status();
             let line = status.lines.iter().flatten().find(|line| line.component == "Process");
             let line = line.expect("a line about it");
             assert!(line.value.contains(words), "{}", line.value);
             assert!(log.text().contains(words));
+            let needs = page_needs(hatchery);
+            let need = needs.iter().find(|need| need.kind == NeedKind::OtherProcess);
+            assert!(need.is_some_and(|need| need.words.contains(words)), "{needs:?}");
         }
     }
 }

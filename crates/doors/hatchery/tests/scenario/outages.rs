@@ -284,6 +284,9 @@ async fn answers_that_are_lost_or_late_double_nothing() {
 async fn a_clock_that_is_set_back_holds_up_nothing_and_is_said() {
     let (log, _guard) = Log::capture();
     let lab = Lab::new().await;
+    // Set right afterwards, because a clock that is late makes tokens that have expired.
+    lab.machine_clock.set_ahead(mins(60));
+    sleep(mins(5)).await;
     let job = lab.job();
     lab.wait_for(&job, JobStatus::Success).await;
     lab.machine_clock.set_back(mins(60));
@@ -291,5 +294,17 @@ async fn a_clock_that_is_set_back_holds_up_nothing_and_is_said() {
     sleep(mins(5)).await;
     let read = lab.cds.calls("GET /v2/worker") - before;
     assert!(read >= 10, "the workers were read {read} times in five minutes");
+    let (first, later) = (lab.job(), lab.v2_job(V2Demand::new(DEBIAN).takes(mins(30))));
+    lab.wait_for(&first, JobStatus::Success).await;
+    let done = lab.vm_of(&first).map(|vm| vm.name);
+    wait_until("the VM of the job that is done is gone", mins(10), || {
+        done.as_ref().is_none_or(|name| lab.vm_named(name).is_none())
+    })
+    .await;
+    // Off under its job: nobody but the guard decides that it goes.
+    lab.wait_for(&later, JobStatus::Building).await;
+    let vm = lab.vm_of(&later).unwrap();
+    lab.vcenter.set_power(&vm.name, Power::Off).unwrap();
+    wait_until("the VM that went off is gone", mins(10), || lab.vm_named(&vm.name).is_none()).await;
     assert!(log.text().contains("jumped back by 3600 s"), "{}", log.text());
 }

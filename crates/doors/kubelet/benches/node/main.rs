@@ -24,6 +24,10 @@ fn main() {
         "  middle {middle:>5.1} ms   p99 {late:>5.1} ms   bound 20 ms {}",
         verdict(late < 20.0)
     );
+    println!("calls of the command for a pod, looks at all VMs aside");
+    for (what, calls) in bound::calls() {
+        println!("  {what:<5} {calls}   bound 2 {}", verdict(calls <= 2));
+    }
     println!("resident memory of a kubelet process");
     for (pods, bound) in [(0, 25.0), (11, 25.0), (256, 60.0)] {
         let megabytes = memory::resident_mb(pods);

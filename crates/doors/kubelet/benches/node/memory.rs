@@ -92,7 +92,7 @@ async fn ready(api: &Api<Pod>, pods: usize) -> usize {
     }
 }
 
-fn is_ready(pod: &Pod) -> bool {
+pub(crate) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
     let mut conditions = conditions.unwrap_or_default().iter();
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")

@@ -1,7 +1,10 @@
 //! A program in a pod's VM, with its streams at a client.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +13,7 @@ use hyper::body::Incoming;
 use roost_microvm::{ExecOptions, ExecStreams, Input, Output, RuntimeError};
 use roost_supervise::Chain;
 use serde_json::json;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -95,7 +99,11 @@ async fn run(host: &Arc<Host>, live: &Live, query: &CommandQuery, mut channels: 
     let stdin = channels.stdin.take().map(|source| {
         let (reader, fill) = source.into_pipe();
         inputs.spawn(fill);
-        Box::new(reader) as Input
+        if query.tty && is_windows(live) {
+            Box::new(EnterEndsLine(reader)) as Input
+        } else {
+            Box::new(reader) as Input
+        }
     });
     let mut output = |lane: Option<super::stream::Lane>| {
         lane.map(|lane| {
@@ -105,13 +113,16 @@ async fn run(host: &Arc<Host>, live: &Live, query: &CommandQuery, mut channels: 
         })
     };
     let help = channels.stdout.clone();
+    // A terminal has one screen. Where none can be had, the program still writes to it.
+    let screen = (query.tty && is_windows(live)).then(|| channels.stdout.clone()).flatten();
     let streams = ExecStreams {
         stdin,
         stdout: output(channels.stdout.take()),
-        stderr: output(channels.stderr.take()),
+        stderr: output(channels.stderr.take().or(screen)),
     };
     let program = async {
-        if query.tty {
+        // The terminal is made by programs of Linux; Windows gets the command as it is.
+        if query.tty && !is_windows(live) {
             in_terminal(host, live, query, channels.resize.take(), streams).await
         } else {
             let options = ExecOptions { argv: query.command.clone(), ..ExecOptions::default() };
@@ -136,6 +147,27 @@ async fn run(host: &Arc<Host>, live: &Live, query: &CommandQuery, mut channels: 
     };
     let told = end.told(channels.chosen.has_status());
     channels.finish(told).await;
+}
+
+/// The terminal of whoever types is raw: Enter sends a carriage return, and a program that reads lines waits for a line feed. On Linux the terminal
+/// in the guest translates; a guest without one would wait for ever.
+struct EnterEndsLine<R>(R);
+
+impl<R: AsyncRead + Unpin> AsyncRead for EnterEndsLine<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.0).poll_read(context, buffer))?;
+        for byte in &mut buffer.filled_mut()[before..] {
+            if *byte == b'\r' {
+                *byte = b'\n';
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 pub(super) fn is_windows(live: &Live) -> bool {

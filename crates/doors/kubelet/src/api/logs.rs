@@ -39,9 +39,8 @@ pub(super) async fn answer(
         return Ok(answer::text("vk-cocoon: pod has no live VM\n"));
     };
     if query.previous {
-        let (key, container) = (&target.key, container(&target));
-        let text = format!("previous terminated container {container:?} in pod {key} not found");
-        return Err(Refusal::bad(text));
+        let restarts = target.tracked.restarts;
+        refuse_previous(&target, restarts, api.host.runtime.capabilities().previous_logs)?;
     }
     let (lines, mut ready) = mpsc::channel(4);
     let api = Arc::clone(api);
@@ -50,7 +49,9 @@ pub(super) async fn answer(
     let started = vm.started_at;
     tokio::spawn(async move {
         let (to, mut from) = tokio::io::duplex(PIPE);
-        let options = LogOptions { tail: query.tail, follow: query.follow };
+        // What is over grows no more.
+        let follow = query.follow && !query.previous;
+        let options = LogOptions { tail: query.tail, follow, previous: query.previous };
         let log = api.host.runtime.logs(&vm.id, options, Box::new(to));
         let mut filter = Lines::new(query, started);
         let pass = async {
@@ -116,6 +117,21 @@ pub(super) async fn answer(
     let kind = HeaderValue::from_static("text/plain");
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);
     Ok(answer)
+}
+
+/// Not every log of before the last start can be had.
+fn refuse_previous(target: &Target, restarts: i32, is_kept: bool) -> Result<(), Refusal> {
+    let (key, container) = (&target.key, container(target));
+    let told = |why: &str| {
+        Refusal::bad(format!(
+            "previous terminated container {container:?} in pod {key} not found{why}"
+        ))
+    };
+    match (restarts, is_kept) {
+        (0, _) => Err(told("")),
+        (_, true) => Ok(()),
+        (_, false) => Err(told(": the runtime of this node keeps no log of before the last start")),
+    }
 }
 
 fn container(target: &Target) -> &str {

@@ -6,7 +6,7 @@ mod spec;
 
 pub(crate) use self::lifecycle::{Intent, LifecycleState, observed_generation};
 pub(crate) use self::names::{fork_snapshot, import_snapshot};
-pub(crate) use self::spec::{Mode, Os, SpecError, VmSpec};
+pub(crate) use self::spec::{Mode, Os, SpecError, VmSpec, named_vm};
 
 /// The keys. Booleans are the word `true`; anything else is false.
 pub mod key {

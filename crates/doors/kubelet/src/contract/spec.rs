@@ -29,6 +29,8 @@ pub(crate) struct VmSpec {
     /// Of VMs that somebody else runs.
     pub(crate) given_id: Option<String>,
     pub(crate) given_ip: Option<String>,
+    /// Where its screen is. Shown, never used.
+    pub(crate) vnc_port: Option<u16>,
     pub(crate) role: Role,
     pub(crate) cpus: Option<u64>,
     pub(crate) memory: Option<u64>,
@@ -91,6 +93,16 @@ pub(crate) enum SpecError {
 
 impl VmSpec {
     pub(crate) fn of(pod: &Pod) -> Result<Self, SpecError> {
+        let (spec, problem) = Self::read(pod);
+        problem.map_or(Ok(spec), Err)
+    }
+
+    /// What can be read, and the first thing that cannot. A VM that runs already goes on by what is readable.
+    pub(crate) fn read(pod: &Pod) -> (Self, Option<SpecError>) {
+        let mut problem = None;
+        let mut note = |error: SpecError| {
+            problem.get_or_insert(error);
+        };
         let empty = std::collections::BTreeMap::new();
         let annotations = pod.metadata.annotations.as_ref().unwrap_or(&empty);
         let text = |key: &str| {
@@ -98,10 +110,11 @@ impl VmSpec {
         };
         let owned = |key: &str| text(key).map(str::to_owned);
         let is_true = |key: &str| annotations.get(key).is_some_and(|value| value == "true");
-        let name = text(key::VM_NAME).ok_or_else(|| SpecError::NoName { pod: key_of(pod) })?;
-        let name = fill_in(name, pod);
-        if !is_name(&name) {
-            return Err(SpecError::BadName { name });
+        let name = text(key::VM_NAME).map(|name| fill_in(name, pod)).unwrap_or_default();
+        if name.is_empty() {
+            note(SpecError::NoName { pod: key_of(pod) });
+        } else if !is_name(&name) {
+            note(SpecError::BadName { name: name.clone() });
         }
         let mode = match text(key::MODE).map(str::to_ascii_lowercase).as_deref() {
             Some("run") => Mode::Run,
@@ -119,22 +132,29 @@ impl VmSpec {
             _ => SnapshotPolicy::Always,
         };
         let fork_from = owned(key::FORK_FROM);
-        let clone_from_dir = text(key::CLONE_FROM_DIR).map(folder).transpose()?;
+        let clone_from_dir = text(key::CLONE_FROM_DIR).map(folder).transpose();
+        let clone_from_dir = clone_from_dir.unwrap_or_else(|error| {
+            note(error);
+            None
+        });
         if clone_from_dir.is_some() {
             if mode == Mode::Run {
-                return Err(SpecError::DirAndRun);
+                note(SpecError::DirAndRun);
             }
-            if let Some(source_vm) = fork_from {
-                return Err(SpecError::DirAndFork { source_vm });
+            if let Some(source_vm) = fork_from.clone() {
+                note(SpecError::DirAndFork { source_vm });
             }
         }
-        let probe_port = text(key::PROBE_PORT).map(port).transpose()?;
+        let probe_port = text(key::PROBE_PORT).map(port).transpose().unwrap_or_else(|error| {
+            note(error);
+            None
+        });
         let storage = text(key::STORAGE).map(|size| {
             size.parse::<Quantity>()
                 .map_or_else(|_| size.to_owned(), |size| size.value().to_string())
         });
         let resource = |name: &str| resource(pod, name);
-        Ok(Self {
+        let spec = Self {
             image: owned(key::IMAGE).unwrap_or_default(),
             mode,
             os,
@@ -153,13 +173,31 @@ impl VmSpec {
             keep_snapshot: is_true(key::KEEP_SNAPSHOT),
             given_id: owned(key::VM_ID),
             given_ip: owned(key::VM_IP),
+            vnc_port: text(key::VNC_PORT).and_then(|text| port(text).ok()),
             role: Role::of(pod, &name),
             cpus: resource("cpu").map(Quantity::value),
             memory: resource("memory").map(Quantity::value),
             shares: shares(pod),
             name,
-        })
+        };
+        (spec, problem)
     }
+
+    /// Whether the annotations make a copy of another guest. A wake makes one too, whatever they say.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.mode != Mode::Run
+            || self.restore_from_hibernate
+            || self.fork_from.is_some()
+            || self.clone_from_dir.is_some()
+    }
+}
+
+/// The VM that a pod speaks of, by id and by name, however wrong its other annotations are.
+pub(crate) fn named_vm(pod: &Pod) -> Vec<String> {
+    let annotations = pod.metadata.annotations.as_ref();
+    let text = |key: &str| Some(annotations?.get(key)?.trim()).filter(|text| !text.is_empty());
+    let name = text(key::VM_NAME).map(|name| fill_in(name, pod));
+    text(key::VM_ID).map(str::to_owned).into_iter().chain(name).collect()
 }
 
 fn key_of(pod: &Pod) -> String {

@@ -1,5 +1,6 @@
 //! The kubelet as the house shows it: pods on their way, VMs, decisions, and how persons steer it.
 
+mod needs;
 mod shown;
 mod steer;
 mod way;
@@ -8,10 +9,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use roost_controller::{Key, Status, Store};
-use roost_door::{Core, CoreView, DoorWords, FrontDoor, Steer, Summary};
+use roost_door::{Core, CoreView, DoorWords, FrontDoor, Steer, Summary, api_server_outage};
 use roost_views::{
-    CheckView, DecisionQuery, DecisionView, GaugeView, Gauges, LimitView, LinkView, RequestDetail,
-    RequestState, RequestView, SteeringView, StepView, Unit, VmDetail, VmView,
+    CheckView, DecisionQuery, DecisionView, GaugeView, Gauges, LimitView, LinkView, NeedView,
+    OutageView, RequestDetail, RequestState, RequestView, SteeringView, StepView, Unit, VmDetail,
+    VmView,
 };
 
 use self::way::Seen;
@@ -44,7 +46,7 @@ impl KubeletDoor {
         let spec = VmSpec::of(pod);
         let held = self.work.steering.held();
         let seen = Seen { pod, spec: spec.as_ref(), tracked, held };
-        shown::request(&seen, self.work.host.clock.now())
+        shown::request(&seen, &self.work.host, self.work.host.clock.now())
     }
 
     fn detail(&self, key: &Key, tracked: &Tracked) -> Option<VmDetail> {
@@ -163,6 +165,27 @@ impl FrontDoor for KubeletDoor {
         self.detail(&key, &tracked)
     }
 
+    fn forgets_ended(&self) -> bool {
+        true
+    }
+
+    fn advice(&self, gate: &str) -> Option<&'static str> {
+        needs::advice(gate)
+    }
+
+    fn runbook(&self) -> Option<&'static str> {
+        Some("kubelet-pods-fail")
+    }
+
+    fn needs(&self) -> Vec<NeedView> {
+        needs::failing(&self.work.table.all())
+    }
+
+    fn outages(&self) -> Vec<OutageView> {
+        let lost = self.status.server_trouble().into_iter();
+        lost.map(|it| api_server_outage(it.since, it.words, WORDS.nouns)).collect()
+    }
+
     fn steering(&self) -> SteeringView {
         self.work.steering.view()
     }
@@ -189,6 +212,7 @@ impl Core for KubeletCore {
         let runtime = self.trouble.last();
         let is_well = runtime.trouble.is_none();
         let link = LinkView {
+            server: "microVM runtime".to_owned(),
             connected: is_well,
             synced: is_well,
             last_contact: runtime.at,

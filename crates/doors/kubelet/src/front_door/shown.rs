@@ -4,36 +4,36 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use roost_controller::Key;
-use roost_microvm::VmState;
+use roost_microvm::{Reference, VmState};
 use roost_views::words::{Style, memory};
 use roost_views::{
-    Ended, Facts, Part, Power, RequestState, RequestView, StepView, Verdict, VmKind, VmPhase,
-    VmView,
+    Ended, Facts, Part, Power, RequestView, StepView, Verdict, VmKind, VmPhase, VmView,
 };
 
 use super::WORDS;
 use super::way::{self, Seen};
-use crate::contract::VmSpec;
-use crate::pods::{Activity, Passed, Tracked, Waiting};
+use crate::contract::{Mode, VmSpec, fork_snapshot, import_snapshot};
+use crate::pods::{Activity, Host, Passed, Tracked, Waiting};
 
-pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
+pub(super) fn request(seen: &Seen<'_>, host: &Host, now: Timestamp) -> RequestView {
     let id = Key::of(seen.pod).to_string();
     let course = way::course(seen);
     let spec = seen.spec.ok();
     let vm = seen.tracked.and_then(|pod| pod.vm.as_ref()).map(|vm| vm.name().to_owned());
     let mut verdict = course.decision(&WORDS, &id, vm.as_deref());
-    let mut state = course.state();
     if seen.is_hibernated() {
         // Nothing is owed: whoever wants it awake takes the annotation off.
-        (state, verdict.verdict) = (RequestState::Skipped, Verdict::Skipped);
+        verdict.verdict = Verdict::Skipped;
     }
     let ending = seen.tracked.and_then(|pod| pod.ending.as_ref());
     if let Some(ending) = ending {
-        (state, verdict.verdict) = (RequestState::Ended, Verdict::Failed);
+        verdict.verdict = Verdict::Failed;
         verdict.reason = format!("{}: {}", ending.reason, ending.message);
-    } else if seen.pod.metadata.deletion_timestamp.is_some() {
-        state = if vm.is_some() { RequestState::Leaving } else { RequestState::Ended };
     }
+    let is_over = ending.is_some() || seen.pod.metadata.deletion_timestamp.is_some();
+    let served = seen.tracked.filter(|pod| pod.vm.is_some());
+    let part = served.map(|pod| phase(pod, Some(seen.pod)).part);
+    let state = course.standing(part, is_over);
     let transfer = seen.tracked.and_then(|pod| pod.transfer.as_ref());
     let transfer = transfer.filter(|it| it.has_begun()).map(ToString::to_string);
     RequestView {
@@ -50,10 +50,17 @@ pub(super) fn request(seen: &Seen<'_>, now: Timestamp) -> RequestView {
             .listed("phase", "Phase", phase_of(seen))
             .listed("transfer", "Transfer", transfer)
             .with("mode", "Made by", spec.map(made_by))
+            .with("base", "Cloned from", spec.and_then(|spec| base(spec, host)))
+            .with(
+                "saved",
+                "Saved as",
+                spec.filter(|_| seen.is_hibernated()).map(|it| saved(it, host)),
+            )
             .with("image", "Image", spec.map(|spec| spec.image.clone()))
             .with("vm_id", "VM id", seen.tracked.and_then(|pod| Some(pod.vm.as_ref()?.id.clone())))
             .with("probe", "Probe", seen.tracked.map(|pod| pod.probed.clone()))
-            .with("restarts", "Restarts", seen.tracked.map(|pod| pod.restarts.to_string())),
+            .with("restarts", "Restarts", seen.tracked.map(|pod| pod.restarts.to_string()))
+            .with("vnc_port", "VNC port", spec.and_then(|spec| Some(spec.vnc_port?.to_string()))),
         id: WORDS.request(id),
         vm,
     }
@@ -75,7 +82,6 @@ fn wants(spec: &VmSpec) -> String {
 }
 
 fn made_by(spec: &VmSpec) -> String {
-    use crate::contract::Mode;
     match (&spec.fork_from, &spec.clone_from_dir) {
         _ if !spec.managed => "somebody else".to_owned(),
         (Some(source), _) => format!("fork of {source}"),
@@ -85,10 +91,35 @@ fn made_by(spec: &VmSpec) -> String {
     }
 }
 
+/// The snapshot that its VM is made from, and what of it is on this host.
+fn base(spec: &VmSpec, host: &Host) -> Option<String> {
+    if let Some(source) = spec.fork_from.as_deref().filter(|_| spec.managed) {
+        return Some(format!("snapshot {} of this host", fork_snapshot(source)));
+    }
+    let is_clone = spec.managed && spec.mode == Mode::Clone && spec.clone_from_dir.is_none();
+    let name = is_clone.then(|| Reference::parse(&spec.image).local_name())?;
+    Some(match host.cache.kept(&name) {
+        None => format!("snapshot {name}, which is not kept on this host"),
+        Some((bytes, used)) => {
+            let size = memory(bytes.div_ceil(1 << 20), Style::Short);
+            let used = used.map(|at| format!(", last used {at:.0}")).unwrap_or_default();
+            format!("snapshot {name}, {size} on this host{used}")
+        }
+    })
+}
+
+/// Where a VM that sleeps is.
+fn saved(spec: &VmSpec, host: &Host) -> String {
+    if host.registry.is_some() {
+        format!("{}:hibernate in the registry", spec.name)
+    } else {
+        format!("snapshot {} of this host", import_snapshot(&spec.name))
+    }
+}
+
 pub(super) fn vm(key: &Key, pod: Option<&Pod>, seen: &Tracked) -> Option<VmView> {
     let vm = seen.vm.as_ref()?;
-    let is_leaving = pod.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
-        || matches!(seen.activity, Some(Activity::Deleting | Activity::Evicting));
+    let is_leaving = is_leaving(seen, pod);
     let (cpus, size) = (u64::from(vm.config.cpu), vm.config.memory >> 20);
     Some(VmView {
         id: vm.id.clone(),
@@ -101,7 +132,8 @@ pub(super) fn vm(key: &Key, pod: Option<&Pod>, seen: &Tracked) -> Option<VmView>
             VmState::Created | VmState::Stopped | VmState::Stale | VmState::Error => Power::Off,
         },
         phase: Some(phase(seen, pod)),
-        request: Some(WORDS.request(key.to_string())),
+        // One whose pod is gone serves nobody any more.
+        request: pod.map(|_| WORDS.request(key.to_string())),
         template: Some(vm.config.image.clone()).filter(|image| !image.is_empty()),
         cpus: Some(cpus).filter(|cpus| *cpus > 0),
         memory_mb: Some(size).filter(|size| *size > 0),
@@ -118,6 +150,13 @@ pub(super) fn vm(key: &Key, pod: Option<&Pod>, seen: &Tracked) -> Option<VmView>
     })
 }
 
+/// It is removed, or is about to be.
+fn is_leaving(seen: &Tracked, pod: Option<&Pod>) -> bool {
+    pod.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
+        || seen.ending.is_some()
+        || matches!(seen.activity, Some(Activity::Deleting | Activity::Evicting))
+}
+
 fn phase(seen: &Tracked, pod: Option<&Pod>) -> VmPhase {
     let began = seen.history.steps().last().map(|step| step.began);
     let of = |words: &str, label: &str, part, since| VmPhase {
@@ -126,8 +165,13 @@ fn phase(seen: &Tracked, pod: Option<&Pod>) -> VmPhase {
         part,
         since,
     };
+    let is_leaving = is_leaving(seen, pod);
     match seen.activity {
-        Some(activity) => of(way::words(activity), label(activity), part(activity), began),
+        Some(activity) => {
+            let part = if is_leaving { Part::Leaving } else { part(activity) };
+            of(way::words(activity), label(activity), part, began)
+        }
+        None if is_leaving => of("is about to be removed", "deleting", Part::Leaving, began),
         None if seen.ready => of("answers", "ready", Part::Working, pod.and_then(way::ready_since)),
         None => of("does not answer yet", "answering", Part::Joining, seen.started),
     }
@@ -163,7 +207,9 @@ fn part(activity: Activity) -> Part {
 pub(super) fn timeline(seen: &Tracked, pod: Option<&Pod>) -> Vec<StepView> {
     let mut steps: Vec<StepView> = seen.history.steps().map(step).collect();
     if let (Some(started), Some(_), None) = (seen.started, &seen.vm, seen.activity) {
-        let ready = pod.and_then(way::ready_since).filter(|at| seen.ready && *at >= started);
+        // The condition has whole seconds, and stays as it was when the VM is back before a probe has failed.
+        let ready = pod.and_then(way::ready_since).filter(|_| seen.ready);
+        let ready = ready.map(|at| at.max(started));
         steps.push(StepView {
             phase: "answering".to_owned(),
             words: "until it answers".to_owned(),

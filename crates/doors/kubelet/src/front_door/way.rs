@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use roost_door::{Course, Stage, Waits};
 
 use crate::contract::{SpecError, VmSpec, key};
-use crate::pods::{Activity, Tracked, Waiting};
+use crate::pods::{Activity, PostCloneState, Tracked, Waiting};
 
 /// One pod with all that is known of it.
 pub(super) struct Seen<'a> {
@@ -131,14 +131,18 @@ pub(super) fn words(activity: Activity) -> &'static str {
 /// Only where a copied guest needs a network of its own.
 fn network(seen: &Seen<'_>, waits: &mut Waits) -> Option<Stage> {
     let state = seen.tracked?.post_clone?;
-    let stage = Stage::new("network", "the copied guest has a network of its own", state == "done");
+    let stage = Stage::new(
+        "network",
+        "the copied guest has a network of its own",
+        state == PostCloneState::Done,
+    );
     Some(match state {
-        "failed" => {
+        PostCloneState::Failed => {
             *waits = Waits::Person;
             stage.noting(format!("run the script of its annotation {}", key::POST_CLONE_HINT))
         }
-        "running" => stage.noting("the script runs in the guest"),
-        _ => stage,
+        PostCloneState::Running => stage.noting("the script runs in the guest"),
+        PostCloneState::Done => stage,
     })
 }
 
@@ -241,7 +245,7 @@ mod tests {
             ("failed", Tracked { failure, ..none }, None, Some("vm"), Waits::Us),
             (
                 "its script",
-                Tracked { post_clone: Some("failed"), ..running() },
+                Tracked { post_clone: Some(PostCloneState::Failed), ..running() },
                 None,
                 Some("network"),
                 Waits::Person,

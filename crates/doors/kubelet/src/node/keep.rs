@@ -22,7 +22,7 @@ const RENEW: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;
 /// A status write for every so many lease renewals.
 const STATUS_EVERY: u32 = 6;
-const NAMESPACE: &str = "kube-node-lease";
+pub(crate) const LEASE_NAMESPACE: &str = "kube-node-lease";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
@@ -128,10 +128,8 @@ impl NodeKeeper {
     }
 
     async fn look(&self, listed: impl Fn(&[VmRecord])) -> Result<Condition, NodeError> {
-        let resources = match self.settings.resources {
-            Some(given) => given,
-            None => Resources::detect(&self.settings.root_dir, self.settings.pods)?,
-        };
+        let detected = Resources::detect(&self.settings.root_dir, self.settings.pods)?;
+        let resources = self.settings.resources.over(detected);
         let vms = self.runtime.list().await;
         if let Ok(vms) = &vms {
             listed(vms);
@@ -143,8 +141,8 @@ impl NodeKeeper {
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let free = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
         let free = free.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        let memory_free = free.map_or(resources.memory, |kilobytes| kilobytes * 1024);
-        Ok(Condition { resources, memory_free, trouble })
+        let memory_free = free.map_or(detected.memory, |kilobytes| kilobytes * 1024);
+        Ok(Condition { resources, detected, memory_free, trouble })
     }
 
     async fn write_status(&self, condition: &Condition) -> Result<(), NodeError> {
@@ -169,7 +167,7 @@ impl NodeKeeper {
     async fn renew(&self) -> Result<(), NodeError> {
         let name = &self.settings.node_name;
         let failed = |source| NodeError::Lease { node: name.clone(), source };
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), LEASE_NAMESPACE);
         let now = self.clock.now();
         match leases.get_opt(name).await.map_err(failed)? {
             Some(_) => {
@@ -200,7 +198,7 @@ impl NodeKeeper {
         let lease = Lease {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
-                namespace: Some(NAMESPACE.to_owned()),
+                namespace: Some(LEASE_NAMESPACE.to_owned()),
                 owner_references: Some(vec![owner]),
                 ..ObjectMeta::default()
             },

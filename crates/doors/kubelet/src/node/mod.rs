@@ -4,5 +4,6 @@ mod keep;
 mod object;
 mod resources;
 
-pub(crate) use self::keep::{NodeError, NodeKeeper, Trouble};
-pub use self::resources::Resources;
+pub(crate) use self::keep::{LEASE_NAMESPACE, NodeError, NodeKeeper, Trouble};
+pub use self::resources::ResourceOverrides;
+pub(crate) use self::resources::Resources;

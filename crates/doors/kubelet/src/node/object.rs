@@ -23,7 +23,10 @@ pub(super) const TAINT: &str = "virtual-kubelet.io/provider";
 /// How the host is, as far as the node tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Condition {
+    /// What the node offers.
     pub(super) resources: Resources,
+    /// What the machine has.
+    pub(super) detected: Resources,
     pub(super) memory_free: u64,
     /// Why the runtime cannot be used.
     pub(super) trouble: Option<String>,
@@ -120,10 +123,10 @@ fn conditions(
     before: &[NodeCondition],
     now: Timestamp,
 ) -> Vec<NodeCondition> {
-    let resources = &condition.resources;
+    let machine = &condition.detected;
     let is_scarce = |free: u64, all: u64| free < all / 100 * SCARCE_PERCENT;
-    let disk = is_scarce(resources.storage_free, resources.storage);
-    let memory = is_scarce(condition.memory_free, resources.memory);
+    let disk = is_scarce(machine.storage_free, machine.storage);
+    let memory = is_scarce(condition.memory_free, machine.memory);
     let ready = condition.trouble.is_none();
     let trouble = condition.trouble.clone().unwrap_or_else(|| "the kubelet is ready".to_owned());
     let say = |is: bool, yes: &'static str, no: &'static str| (is, if is { yes } else { no });
@@ -195,7 +198,8 @@ mod tests {
             huge_pages: 0,
             pods: 10,
         };
-        Condition { resources, memory_free: 500, trouble: trouble.map(str::to_owned) }
+        let trouble = trouble.map(str::to_owned);
+        Condition { resources, detected: resources, memory_free: 500, trouble }
     }
 
     fn find<'a>(all: &'a [NodeCondition], kind: &str) -> &'a NodeCondition {
@@ -218,6 +222,16 @@ mod tests {
         assert_eq!(find(&second, "DiskPressure").status, "True");
         assert_eq!(find(&second, "PIDPressure").last_transition_time, Some(Time(at(1))));
         assert_eq!(find(&second, "PIDPressure").last_heartbeat_time, Some(Time(at(60))));
+    }
+
+    #[test]
+    fn pressure_is_that_of_the_machine_whatever_the_node_offers() {
+        let mut full = host(100, None);
+        (full.resources.storage, full.resources.storage_free) = (1 << 40, 1 << 40);
+        full.resources.memory = 1 << 40;
+        let told = conditions(&full, &[], Timestamp::UNIX_EPOCH);
+        assert_eq!(find(&told, "DiskPressure").status, "True");
+        assert_eq!(find(&told, "MemoryPressure").status, "False");
     }
 
     #[test]

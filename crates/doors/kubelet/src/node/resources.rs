@@ -7,13 +7,36 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Amount;
 
 /// Bytes and whole processors of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resources {
-    pub cpus: u64,
-    pub memory: u64,
-    pub storage: u64,
-    pub storage_free: u64,
-    pub huge_pages: u64,
-    pub pods: u64,
+pub(crate) struct Resources {
+    pub(crate) cpus: u64,
+    pub(crate) memory: u64,
+    pub(crate) storage: u64,
+    pub(crate) storage_free: u64,
+    pub(crate) huge_pages: u64,
+    pub(crate) pods: u64,
+}
+
+/// What the node offers instead of what the machine has, each for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResourceOverrides {
+    pub cpus: Option<u64>,
+    pub memory: Option<u64>,
+    pub storage: Option<u64>,
+    pub huge_pages: Option<u64>,
+}
+
+impl ResourceOverrides {
+    /// What pods may be given. Pressure is told by what the machine has, whatever is said here.
+    pub(crate) fn over(&self, detected: Resources) -> Resources {
+        Resources {
+            cpus: self.cpus.unwrap_or(detected.cpus),
+            memory: self.memory.unwrap_or(detected.memory),
+            storage: self.storage.unwrap_or(detected.storage),
+            storage_free: self.storage.unwrap_or(detected.storage_free),
+            huge_pages: self.huge_pages.unwrap_or(detected.huge_pages),
+            pods: detected.pods,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +132,26 @@ mod tests {
         assert!(!left.contains_key("hugepages-2Mi"));
         assert_eq!(host.allocatable(0)["cpu"].0, "32");
         assert_eq!(host.allocatable(100)["cpu"].0, "0");
+    }
+
+    /// One override froze everything else at its value of the start, the free disk among it.
+    #[test]
+    fn an_override_is_about_itself_alone() {
+        let detected = |free: u64| Resources {
+            cpus: 4,
+            memory: 1000,
+            storage: 10_000,
+            storage_free: free,
+            huge_pages: 7,
+            pods: 10,
+        };
+        let more_cpus = ResourceOverrides { cpus: Some(32), ..ResourceOverrides::default() };
+        for free in [9000, 100] {
+            assert_eq!(more_cpus.over(detected(free)), Resources { cpus: 32, ..detected(free) });
+        }
+        let disk = ResourceOverrides { storage: Some(500), ..ResourceOverrides::default() };
+        let offered = disk.over(detected(100));
+        assert_eq!((offered.storage, offered.storage_free, offered.memory), (500, 500, 1000));
     }
 
     #[test]

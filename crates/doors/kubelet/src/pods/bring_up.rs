@@ -16,7 +16,7 @@ use crate::planted::{self, Bug};
 pub(crate) enum BringUpError {
     #[error("unmanaged vm {vm} missing pre-assigned IP/VMID")]
     NotGiven { vm: String },
-    #[error("wake {vm}: no snapshot puller configured")]
+    #[error("pull {vm}: no snapshot puller configured")]
     NoRegistry { vm: String },
     #[error("looking for a hibernated {vm}")]
     Evidence { vm: String, source: RegistryError },
@@ -38,6 +38,36 @@ pub(crate) enum BringUpError {
     Clone { vm: String, source: RuntimeError },
     #[error("the kubelet is shutting down")]
     ShuttingDown,
+    #[error("wake {vm}")]
+    WakePull { vm: String, source: Box<BringUpError> },
+    #[error("wake {vm}")]
+    WakeClone { vm: String, source: Box<BringUpError> },
+}
+
+impl BringUpError {
+    /// The reason of the event that tells of it.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::WakePull { .. } => "WakePullFailed",
+            Self::WakeClone { .. } => "WakeCloneFailed",
+            Self::Evidence { .. } => "HibernateEvidenceFailed",
+            Self::NotGiven { .. }
+            | Self::NoRegistry { .. }
+            | Self::Snapshot { .. }
+            | Self::Backend { .. }
+            | Self::ForkSource { .. }
+            | Self::ForkSave { .. }
+            | Self::SnapshotAsImage { .. }
+            | Self::Image { .. }
+            | Self::Run { .. }
+            | Self::Clone { .. }
+            | Self::ShuttingDown => "CreateBringUpFailed",
+        }
+    }
+
+    pub(crate) fn is_of_a_wake(&self) -> bool {
+        matches!(self, Self::WakePull { .. } | Self::WakeClone { .. })
+    }
 }
 
 /// A VM that runs.
@@ -45,6 +75,8 @@ pub(crate) enum BringUpError {
 pub(crate) struct BroughtUp {
     pub(crate) vm: VmRecord,
     pub(crate) way: Way,
+    /// Whether the guest wakes with another's network.
+    pub(crate) is_copy: bool,
     /// The base image of the snapshot that it was cloned from.
     pub(crate) image: String,
 }
@@ -68,11 +100,6 @@ impl Way {
             Self::Cloned => "cloned from a snapshot",
             Self::Ran => "booted from an image",
         }
-    }
-
-    /// Whether the guest wakes with another's network.
-    pub(crate) fn is_copy(self) -> bool {
-        matches!(self, Self::Woken | Self::Cloned)
     }
 }
 
@@ -111,7 +138,7 @@ impl Host {
     }
 
     /// A tag that is still there tells of a wake that nobody carried out: booting afresh would lose what was saved.
-    async fn is_hibernated(&self, spec: &VmSpec) -> Result<bool, BringUpError> {
+    pub(super) async fn is_hibernated(&self, spec: &VmSpec) -> Result<bool, BringUpError> {
         if planted::is(Bug::ForgetsTags) {
             return Ok(false);
         }
@@ -134,11 +161,15 @@ impl Host {
         let _held = self.cache.hold(&local, self.clock.now());
         if self.registry.is_some() {
             let from = Reference { repository: spec.name.clone(), tag: "hibernate".to_owned() };
-            self.pull(from, &local, tell, progress).await?;
+            self.pull(from, &local, tell, progress).await.map_err(|source| {
+                BringUpError::WakePull { vm: spec.name.clone(), source: Box::new(source) }
+            })?;
         }
         let nics = (spec.os == Os::Windows && !spec.backend.is_firecracker()).then_some(1);
-        let woken =
-            self.clone_vm(spec, CloneFrom::Snapshot(local.clone()), false, nics, tell).await?;
+        let from = CloneFrom::Snapshot(local.clone());
+        let woken = self.clone_vm(spec, from, false, nics, tell).await.map_err(|source| {
+            BringUpError::WakeClone { vm: spec.name.clone(), source: Box::new(source) }
+        })?;
         if let Err(error) = self.runtime.snapshot_remove(&local).await {
             tracing::warn!(vm = spec.name, "the unpacked snapshot stays: {error}");
         }
@@ -148,8 +179,7 @@ impl Host {
         {
             tracing::warn!(vm = spec.name, "the hibernate tag stays: {error}");
         }
-        let way = if woken.way == Way::Adopted { Way::Adopted } else { Way::Woken };
-        Ok(BroughtUp { way, ..woken })
+        Ok(BroughtUp { way: Way::Woken, ..woken })
     }
 
     async fn clone_from_registry(
@@ -248,9 +278,11 @@ impl Host {
             no_direct_io: spec.no_direct_io,
         };
         match self.runtime.run(options).await {
-            Ok(vm) => Ok(BroughtUp { vm, way: Way::Ran, image: spec.image.clone() }),
+            Ok(vm) => {
+                Ok(BroughtUp { vm, way: Way::Ran, is_copy: false, image: spec.image.clone() })
+            }
             Err(RuntimeError::NameTaken { .. }) if !planted::is(Bug::NeverAdopts) => {
-                self.adopt(spec).await
+                self.adopt(spec, false).await
             }
             Err(source) => Err(BringUpError::Run { vm: spec.name.clone(), source }),
         }
@@ -312,23 +344,24 @@ impl Host {
             nics,
         };
         match self.runtime.clone_vm(options).await {
-            Ok(vm) => Ok(BroughtUp { vm, way: Way::Cloned, image: String::new() }),
+            Ok(vm) => Ok(BroughtUp { vm, way: Way::Cloned, is_copy: true, image: String::new() }),
             Err(RuntimeError::NameTaken { .. }) if !planted::is(Bug::NeverAdopts) => {
-                self.adopt(spec).await
+                self.adopt(spec, true).await
             }
             Err(source) => Err(BringUpError::Clone { vm: spec.name.clone(), source }),
         }
     }
 
     /// A VM of the name is there: an earlier attempt made it, and its answer was lost or we died.
-    async fn adopt(&self, spec: &VmSpec) -> Result<BroughtUp, BringUpError> {
+    async fn adopt(&self, spec: &VmSpec, is_copy: bool) -> Result<BroughtUp, BringUpError> {
         let failed = |source| BringUpError::Run { vm: spec.name.clone(), source };
         let mut vm = self.runtime.inspect(&spec.name).await.map_err(failed)?;
         if !vm.state.is_running() {
             self.runtime.start(&vm.id).await.map_err(failed)?;
             vm = self.runtime.inspect(&vm.id).await.map_err(failed)?;
         }
-        Ok(BroughtUp { vm, way: Way::Adopted, image: spec.image.clone() })
+        let image = vm.config.image.clone();
+        Ok(BroughtUp { vm, way: Way::Adopted, is_copy, image })
     }
 }
 
@@ -365,7 +398,7 @@ fn given(spec: &VmSpec) -> Result<BroughtUp, BringUpError> {
         network_configs: vec![nic],
         ..VmRecord::default()
     };
-    Ok(BroughtUp { vm, way: Way::Given, image: String::new() })
+    Ok(BroughtUp { vm, way: Way::Given, is_copy: false, image: String::new() })
 }
 
 fn permit(

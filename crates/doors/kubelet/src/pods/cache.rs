@@ -17,6 +17,8 @@ pub(crate) struct SnapshotCache {
     pub(crate) limit: u64,
     used: AtomicU64,
     uses: Mutex<BTreeMap<String, Use>>,
+    /// What is there, as of the last look: name and bytes.
+    kept: Mutex<BTreeMap<String, u64>>,
     /// Something was pulled and is still held: a look would be too early.
     has_grown: AtomicBool,
     grown: Notify,
@@ -49,7 +51,8 @@ impl Drop for Held<'_> {
 impl SnapshotCache {
     pub(crate) fn new(limit: u64) -> Self {
         let (used, has_grown) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { limit, used, uses: Mutex::default(), has_grown, grown: Notify::new() }
+        let (uses, kept) = (Mutex::default(), Mutex::default());
+        Self { limit, used, uses, kept, has_grown, grown: Notify::new() }
     }
 
     fn uses(&self) -> MutexGuard<'_, BTreeMap<String, Use>> {
@@ -61,6 +64,12 @@ impl SnapshotCache {
         let held = uses.entry(name.to_owned()).or_insert(Use { holders: 0, last: now });
         *held = Use { holders: held.holders + 1, last: now };
         Held { cache: self, name: name.to_owned() }
+    }
+
+    /// A pulled snapshot that is kept for the next clone: its bytes, and when it was last used.
+    pub(crate) fn kept(&self, name: &str) -> Option<(u64, Option<Timestamp>)> {
+        let bytes = *self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(name)?;
+        Some((bytes, self.uses().get(name).map(|known| known.last)))
     }
 
     /// Something was pulled. It is looked at when nobody holds it any more.
@@ -117,17 +126,22 @@ impl Host {
             }
         };
         let pulled = all.into_iter().filter(SnapshotRecord::is_pulled);
-        let sized = pulled.map(|it| (it.clone(), self.runtime.snapshot_size(&it))).collect();
+        let sized: Vec<_> =
+            pulled.map(|it| (it.clone(), self.runtime.snapshot_size(&it))).collect();
+        let mut kept: BTreeMap<_, _> =
+            sized.iter().map(|(snapshot, bytes)| (snapshot.name.clone(), *bytes)).collect();
         for snapshot in self.cache.surplus(sized) {
             let name = &snapshot.name;
             match self.runtime.snapshot_remove(name).await {
                 Ok(()) => {
+                    kept.remove(name);
                     tracing::info!(snapshot = name, "removed a snapshot that nobody used lately");
                     self.metrics.cache_evictions.inc();
                 }
                 Err(error) => tracing::warn!(snapshot = name, "it stays: {error}"),
             }
         }
+        *self.cache.kept.lock().unwrap_or_else(PoisonError::into_inner) = kept;
         self.metrics.cache_bytes.set(i64::try_from(self.cache.used()).unwrap_or(i64::MAX));
     }
 }

@@ -1,6 +1,6 @@
 //! Fields of a pod that a VM cannot follow. The pod's owner is told once, instead of wondering.
 
-use k8s_openapi::api::core::v1::{Pod, Probe, Volume};
+use k8s_openapi::api::core::v1::{Pod, PodSecurityContext, Probe, Volume};
 
 /// Their paths, as `kubectl explain` names them.
 pub(super) fn ignored_fields(pod: &Pod) -> Vec<String> {
@@ -22,6 +22,12 @@ pub(super) fn ignored_fields(pod: &Pod) -> Vec<String> {
     note(spec.dns_config.is_some(), "spec.dnsConfig");
     note(is_full(spec.host_aliases.as_ref().map(Vec::len)), "spec.hostAliases");
     note(spec.host_network == Some(true), "spec.hostNetwork");
+    let starts_again = spec.restart_policy.as_deref().is_none_or(|policy| policy == "Always");
+    note(!starts_again, "spec.restartPolicy");
+    // The API server gives every pod an empty one.
+    let none = PodSecurityContext::default();
+    let is_empty = spec.security_context.as_ref().is_none_or(|it| *it == none);
+    note(!is_empty, "spec.securityContext");
     let Some(container) = spec.containers.first() else { return found };
     note(is_full(container.command.as_ref().map(Vec::len)), "spec.containers[0].command");
     note(is_full(container.args.as_ref().map(Vec::len)), "spec.containers[0].args");
@@ -54,6 +60,7 @@ mod tests {
     #[test]
     fn what_a_vm_cannot_follow_is_named_by_its_path() {
         let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
+            "restartPolicy": "Never", "securityContext": {"runAsUser": 1000},
             "volumes": [{"name": "kube-api-access-x", "projected": {}}, {"name": "data", "emptyDir": {}}],
             "containers": [
                 {"name": "agent", "command": ["sh"], "env": [{"name": "A", "value": "b"}], "livenessProbe": {"grpc": {"port": 1}}},
@@ -66,12 +73,15 @@ mod tests {
             [
                 "spec.volumes",
                 "spec.containers[1:]",
+                "spec.restartPolicy",
+                "spec.securityContext",
                 "spec.containers[0].command",
                 "spec.containers[0].env",
                 "spec.containers[0].livenessProbe.grpc"
             ]
         );
         let plain: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
+            "restartPolicy": "Always", "securityContext": {},
             "volumes": [{"name": "kube-api-access-x", "projected": {}}],
             "containers": [{"name": "agent", "readinessProbe": {"tcpSocket": {"port": 22}}}],
         }}))

@@ -32,6 +32,6 @@ pub use self::start::{OrphanPolicy, StartupError};
 pub(crate) use self::steering::Steering;
 #[cfg(test)]
 pub(crate) use self::table::Failure;
-pub(crate) use self::table::{Activity, PodTable, Tracked, Waiting};
+pub(crate) use self::table::{Activity, PodTable, PostCloneState, Tracked, Waiting};
 pub(crate) use self::vm_watch::{compare_with, follow_vms};
 pub(crate) use self::work::PodWork;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::table::Tracked;
+use super::table::{Debt, Tracked};
 use crate::contract::{SpecError, VmSpec};
 
 /// A VM that stopped twice within this time is broken, not unlucky.
@@ -43,6 +43,8 @@ pub(super) enum Step {
     Hibernate,
     /// The VM goes on although it was to hibernate: what was saved of it is older than it is.
     DropTag,
+    /// The guest may still have the network of another: whoever was to change that has died.
+    ResumePostClone,
     /// The annotations cannot be followed.
     Refuse,
     Settled,
@@ -90,6 +92,8 @@ pub(super) fn plan(wanted: Option<Wanted<'_>>, seen: Option<&Tracked>, now: Time
         Some(vm) if vm.state.is_running() && seen.unhealthy.is_none() => {
             if seen.has_stale_tag {
                 Step::DropTag
+            } else if seen.debt == Debt::Open {
+                Step::ResumePostClone
             } else {
                 Step::Settled
             }

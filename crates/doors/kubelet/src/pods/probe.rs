@@ -85,13 +85,14 @@ pub(crate) struct Guest {
 
 /// Probes one VM until it is replaced or gone.
 pub(crate) async fn probe(guest: Guest) {
+    let mut adopted = guest.pod().and_then(|pod| pod.adopted);
     while let Some(pod) = guest.pod() {
         let mut checks = pod.checks.as_deref().cloned().unwrap_or_default();
         if pod.spec.is_some_and(|spec| !spec.managed) {
             // Somebody else's VM is looked at, never started anew.
             (checks.startup, checks.liveness) = (None, None);
         }
-        let failed = guest.live(&checks).await;
+        let failed = guest.live(&checks, adopted.take()).await;
         let Some(why) = failed else { return };
         guest.change(|pod| (pod.ready, pod.unhealthy) = (false, Some(why)));
         // A VM that was started anew is the same VM and begins anew.
@@ -125,13 +126,15 @@ impl Guest {
     }
 
     /// From its boot until it is gone, or until a probe says that it must be started anew.
-    async fn live(&self, checks: &Checks) -> Option<String> {
-        if let Some(startup) = &checks.startup {
+    /// `adopted`: it runs since then, and the kubelet before this one has probed it.
+    async fn live(&self, checks: &Checks, adopted: Option<Timestamp>) -> Option<String> {
+        let was_ready = adopted.is_some() && self.pod().is_some_and(|pod| pod.ready);
+        if let Some(startup) = checks.startup.as_ref().filter(|_| !was_ready) {
             let began = |result: &Looked| {
                 self.show(false, result.why.clone());
                 (result.streak.is_good || result.has_failed).then_some(result.has_failed)
             };
-            if let Some(why) = self.ask(startup, false, began).await? {
+            if let Some(why) = self.ask(startup, false, adopted, began).await? {
                 return Some(format!("startup probe failed: {why}"));
             }
         }
@@ -143,7 +146,7 @@ impl Guest {
                         self.show(result.streak.is_good, result.why.clone());
                         None
                     };
-                    self.ask(readiness, false, show).await;
+                    self.ask(readiness, was_ready, adopted, show).await;
                 }
             }
         };
@@ -151,7 +154,7 @@ impl Guest {
             ready.await;
             return None;
         };
-        let alive = self.ask(liveness, true, |result| result.has_failed.then_some(true));
+        let alive = self.ask(liveness, true, adopted, |result| result.has_failed.then_some(true));
         tokio::select! {
             () = ready => None,
             asked = alive => asked.flatten().map(|why| format!("liveness probe failed: {why}")),
@@ -163,12 +166,16 @@ impl Guest {
         &self,
         check: &Check,
         is_good: bool,
+        adopted: Option<Timestamp>,
         mut note: impl FnMut(&Looked) -> Option<bool>,
     ) -> Option<Option<String>> {
         let mut looked =
             Looked { streak: Streak::new(is_good), why: String::new(), has_failed: false };
         let mut failures = 0;
-        sleep(check.delay).await;
+        // Of a guest that was there before this process, the delay counts from its own start.
+        let age = adopted.map(|since| self.host.clock.now().duration_since(since));
+        let age = age.and_then(|age| Duration::try_from(age).ok()).unwrap_or_default();
+        sleep(check.delay.saturating_sub(age)).await;
         loop {
             let pod = self.pod()?;
             let began = self.host.clock.now();

@@ -1,6 +1,7 @@
 //! One pass over a pod: plan, begin the step, write what is to be seen.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -19,7 +20,7 @@ use super::plan::{Step, Wanted, plan};
 use super::status::status;
 use super::table::Tracked;
 use super::work::PodWork;
-use crate::contract::{Intent, VmSpec, key, observed_generation};
+use crate::contract::{Intent, VmSpec, key, named_vm, observed_generation};
 
 /// Pods that are watched but not touched at all.
 #[derive(Debug)]
@@ -60,6 +61,7 @@ impl Reconciler for PodReconciler {
             (Some(pod), Some(spec)) => Some(Wanted { pod, spec: spec.as_ref() }),
             _ => None,
         };
+        let asked = pod.is_some_and(|pod| self.note_asked(key, pod));
         if let (Some(pod), Some(Ok(spec))) = (pod, &spec) {
             self.work.table.follow(key, &pod.uid().unwrap_or_default(), spec);
         }
@@ -78,6 +80,9 @@ impl Reconciler for PodReconciler {
                         self.drop_hibernated(spec).await;
                     }
                     self.finalize(key, pod).await?;
+                    if seen.is_none_or(|seen| !seen.is_removed) {
+                        self.work.host.metrics.lifecycle("delete", "no_vm");
+                    }
                     self.work.table.forget(key);
                     return Ok(Next::AwaitChange);
                 }
@@ -86,6 +91,9 @@ impl Reconciler for PodReconciler {
                     break;
                 }
                 step => {
+                    if asked && step == Step::Settled {
+                        self.work.host.metrics.lifecycle("update", "noop");
+                    }
                     let is_tried_again = matches!(step, Step::Evict | Step::BringUp);
                     let spec = spec.as_ref().and_then(|spec| spec.as_ref().ok());
                     self.begin(step, key, pod, spec, seen).await?;
@@ -106,12 +114,27 @@ impl Reconciler for PodReconciler {
 }
 
 impl PodReconciler {
+    /// Whether something else is asked of the pod than when it was last looked at.
+    fn note_asked(&self, key: &Key, pod: &Pod) -> bool {
+        let asked = asked_of(pod);
+        let changed = self.work.table.change(key, |seen| {
+            if seen.uid != pod.uid().unwrap_or_default() {
+                return false;
+            }
+            seen.named = named_vm(pod);
+            seen.asked.replace(asked).is_some_and(|before| before != asked)
+        });
+        changed.unwrap_or_default()
+    }
+
     fn track(&self, key: &Key, pod: Option<&Arc<Pod>>) {
         let Some(pod) = pod else { return };
         let tracked = Tracked {
             uid: pod.uid().unwrap_or_default(),
             intent: Intent::read(pod),
             checks: Checks::of(pod),
+            named: named_vm(pod),
+            asked: Some(asked_of(pod)),
             ..Tracked::default()
         };
         let ignored = ignored_fields(pod);
@@ -153,6 +176,13 @@ impl PodReconciler {
             },
             (Step::Hibernate, Some(pod), Some(spec), Some(vm)) => {
                 self.work.hibernate(Arc::clone(pod), key, spec.clone(), vm);
+            }
+            (Step::ResumePostClone, Some(pod), Some(spec), Some(vm)) => {
+                self.work.resume_post_clone(Arc::clone(pod), key, spec.clone(), vm);
+            }
+            (Step::Settled, Some(pod), Some(spec), _) => {
+                let generation = observed_generation(pod);
+                self.work.table.change(key, |seen| seen.settle(spec.hibernate, generation));
             }
             (Step::DropTag, Some(pod), _, Some(vm)) => {
                 self.work.drop_tag(Arc::clone(pod), key, vm);
@@ -301,6 +331,25 @@ impl PodReconciler {
     }
 }
 
+/// Labels, annotations and the version of the spec, without what is ours to write.
+fn asked_of(pod: &Pod) -> u64 {
+    let ours = [
+        key::VM_ID,
+        key::VM_IP,
+        key::POST_CLONE_HINT,
+        key::POST_CLONE_STATE,
+        key::LIFECYCLE_STATE,
+        key::LIFECYCLE_GENERATION,
+        key::LIFECYCLE_MESSAGE,
+        key::DRAINED,
+    ];
+    let mut hash = DefaultHasher::new();
+    let annotations = pod.annotations().iter().filter(|(key, _)| !ours.contains(&key.as_str()));
+    annotations.for_each(|pair| pair.hash(&mut hash));
+    (pod.labels(), pod.metadata.generation).hash(&mut hash);
+    hash.finish()
+}
+
 fn precondition(pod: &Pod) -> Preconditions {
     Preconditions { uid: pod.uid(), resource_version: None }
 }
@@ -320,7 +369,7 @@ fn annotate(annotations: &mut BTreeMap<String, String>, seen: &Tracked, is_manag
         put(key::VM_ID, vm.map(|vm| vm.id.clone()));
         put(key::VM_IP, vm.and(seen.address).map(|address| address.to_string()));
         put(key::POST_CLONE_HINT, seen.hint.as_ref().map(|script| STANDARD.encode(script)));
-        put(key::POST_CLONE_STATE, seen.post_clone.map(str::to_owned));
+        put(key::POST_CLONE_STATE, seen.post_clone.map(|state| state.as_str().to_owned()));
     }
     if let Some(intent) = &seen.intent {
         intent.apply(annotations);

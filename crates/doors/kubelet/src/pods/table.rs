@@ -47,7 +47,16 @@ pub(crate) struct Tracked {
     pub(crate) intent: Option<Intent>,
     /// Base64 is made when it is written.
     pub(crate) hint: Option<String>,
-    pub(crate) post_clone: Option<&'static str>,
+    pub(crate) post_clone: Option<PostCloneState>,
+    pub(crate) debt: Debt,
+    /// What the pod calls its VM, by id and by name: nobody else may take it for an orphan.
+    pub(crate) named: Vec<String>,
+    /// What was asked of the pod when it was last looked at.
+    pub(crate) asked: Option<u64>,
+    /// Its VM was removed because the pod is to go.
+    pub(crate) is_removed: bool,
+    /// Found at the start, with its guest running since then.
+    pub(crate) adopted: Option<Timestamp>,
     /// It hibernates and is about to go, so that nobody may take it for awake.
     pub(crate) is_leaving: bool,
     /// What was saved of it lies in the registry although it runs.
@@ -68,6 +77,39 @@ impl Tracked {
         (self.activity, self.transfer) = (None, None);
         self.history.leave(now, self.failure.is_none());
     }
+}
+
+/// How far the network of a copied guest is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PostCloneState {
+    Running,
+    Done,
+    Failed,
+}
+
+impl PostCloneState {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [Self::Running, Self::Done, Self::Failed].into_iter().find(|it| it.as_str() == text)
+    }
+}
+
+/// Whether a kubelet that died still owed the guest a network of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Debt {
+    #[default]
+    None,
+    /// To be looked at.
+    Open,
+    /// Somebody finds out.
+    Checked,
 }
 
 /// What is being done, from its start to its end.
@@ -174,7 +216,8 @@ impl PodTable {
         let pods = self.lock();
         let ids = pods.values().filter_map(|pod| Some(pod.vm.as_ref()?.id.clone()));
         let names = pods.values().filter_map(|pod| Some(pod.spec.as_ref()?.name.clone()));
-        ids.chain(names).collect()
+        let named = pods.values().flat_map(|pod| pod.named.iter().cloned());
+        ids.chain(names).chain(named).collect()
     }
 
     /// Makes the VM's name this pod's. `Err`: it is that of another pod, which comes first. VMs of others may be shown by several pods.

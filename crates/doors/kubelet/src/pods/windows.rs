@@ -5,6 +5,7 @@ use roost_controller::Key;
 use roost_microvm::{SacConsole, SacError, StaticNic, VmRecord};
 use roost_supervise::Chain;
 
+use super::table::PostCloneState;
 use super::work::PodWork;
 use crate::contract::{LifecycleState, observed_generation};
 
@@ -24,7 +25,7 @@ impl PodWork {
             }
             match set {
                 Ok(()) => {
-                    seen.post_clone = Some("done");
+                    seen.post_clone = Some(PostCloneState::Done);
                     seen.say(LifecycleState::Ready, generation, "");
                     let text = "the guest has its static addresses";
                     self.events.normal(pod, "PostCloneSucceeded", text);
@@ -33,7 +34,7 @@ impl PodWork {
                     let text = format!("create: static address of the guest: {}", Chain(&error));
                     self.events.warning(pod, event(&error), &text);
                     tracing::warn!(pod = %key, "{text}");
-                    seen.post_clone = Some("failed");
+                    seen.post_clone = Some(PostCloneState::Failed);
                     seen.say(LifecycleState::Failed, generation, &text);
                 }
             }

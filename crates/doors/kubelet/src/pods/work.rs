@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use roost_controller::{Events, Key, Trigger};
-use roost_microvm::{PostClone, Progress, SourceImage, VmRecord};
+use roost_microvm::{Progress, VmRecord};
 use roost_supervise::Chain;
 use roost_views::Verdict;
 use serde_json::json;
@@ -19,7 +19,7 @@ use super::host::Host;
 use super::probe::{Guest, Pinger, address_of, probe};
 use super::retire::Retired;
 use super::steering::Steering;
-use super::table::{Activity, Ending, Failure, PodTable, Tracked, Waiting};
+use super::table::{Activity, Debt, Ending, Failure, PodTable, PostCloneState, Tracked, Waiting};
 use super::vm_watch::{Suspects, follow_process};
 use crate::contract::{Intent, LifecycleState, Mode, Os, VmSpec, key, observed_generation};
 use crate::planted::{self, Bug};
@@ -100,9 +100,14 @@ impl PodWork {
             match work.host.bring_up(&spec, &tell, &progress).await {
                 Ok(up) => work.came_up(&pod, &task, &spec, up, began),
                 Err(error) => {
-                    let text = Chain(&error).to_string();
-                    work.host.metrics.lifecycle("create", "failed");
-                    work.failed(&pod, &task, "CreateBringUpFailed", &format!("create: {text}"));
+                    let (op, result) = if error.is_of_a_wake() && !spec.restore_from_hibernate {
+                        ("update", "wake_failed")
+                    } else {
+                        ("create", "failed")
+                    };
+                    work.host.metrics.lifecycle(op, result);
+                    let text = format!("{op}: {}", Chain(&error));
+                    work.failed(&pod, &task, error.reason(), &text);
                 }
             }
         });
@@ -112,9 +117,16 @@ impl PodWork {
         let now = self.host.clock.now();
         let mode = if spec.mode == Mode::Run && up.way == Way::Ran { "run" } else { "clone" };
         self.host.metrics.booted(mode, &up.vm.hypervisor, now.duration_since(began));
-        self.host
-            .metrics
-            .lifecycle("create", if up.way == Way::Adopted { "adopted" } else { "ok" });
+        match up.way {
+            Way::Adopted => self.host.metrics.lifecycle("create", "adopted"),
+            // A pod that was made to wake is new; one that slept goes on.
+            Way::Woken if !spec.restore_from_hibernate => {
+                self.host.metrics.lifecycle("update", "woken");
+            }
+            Way::Woken | Way::Given | Way::Cloned | Way::Ran => {
+                self.host.metrics.lifecycle("create", "ok");
+            }
+        }
         let event = if up.way == Way::Woken { "Woken" } else { "ProviderCreateSuccess" };
         let said = format!("VM {} runs as {}", up.vm.name(), up.vm.id);
         self.events.normal(pod, event, &said);
@@ -122,12 +134,7 @@ impl PodWork {
         let reason = format!("{said}: {}", up.way.words());
         self.host.journal.pod(verdict, &key.to_string(), Some(up.vm.name()), &reason);
         self.place(key, Some(spec), &up.vm);
-        let owes_addresses = spec.os == Os::Windows && spec.managed && up.vm.has_static_address();
-        let owed = (up.way.is_copy() && spec.os != Os::Windows).then(|| {
-            let image = SourceImage::of(&up.image, self.host.runtime.is_cloud_image(&up.vm));
-            PostClone::needed(&up.vm, image)
-        });
-        let script = owed.flatten().map(|owed| owed.script);
+        let owed = self.owed(spec, &up.vm, up.is_copy, &up.image);
         self.table.change(key, |seen| {
             seen.failure = None;
             seen.started = Some(now);
@@ -135,20 +142,16 @@ impl PodWork {
             seen.address = address_of(&self.host, seen, now);
             seen.ready = false;
             seen.hint = None;
-            let owes = script.is_some() || owes_addresses;
-            seen.post_clone = owes.then_some("running");
-            if !owes {
+            (seen.debt, seen.adopted) = (Debt::None, None);
+            seen.post_clone = owed.as_ref().map(|_| PostCloneState::Running);
+            if owed.is_none() {
                 seen.say(LifecycleState::Ready, observed_generation(pod), "");
             }
         });
         self.watch_guest(key.clone(), &up.vm);
         self.open_ports(pod, &up.vm);
-        if owes_addresses {
-            let (work, key, pod, vm) = (self.clone(), key.clone(), pod.clone(), up.vm);
-            self.spawn(async move { work.set_static_addresses(&pod, &key, &vm).await });
-        } else if let Some(script) = script {
-            let (work, key, pod, vm) = (self.clone(), key.clone(), pod.clone(), up.vm);
-            self.spawn(async move { work.fix_network(&pod, &key, &vm, script).await });
+        if let Some(owed) = owed {
+            self.settle_debt(pod, key, up.vm, owed);
         }
     }
 
@@ -316,7 +319,9 @@ impl PodWork {
                 Ok(()) => {
                     work.host.metrics.lifecycle("delete", "ok");
                     work.decided(Verdict::Deleted, &task, &vm, "its pod was deleted");
-                    work.table.change(&task, |seen| (seen.vm, seen.failure) = (None, None));
+                    work.table.change(&task, |seen| {
+                        (seen.vm, seen.failure, seen.is_removed) = (None, None, true);
+                    });
                 }
                 Err(error) => {
                     work.host.metrics.lifecycle("delete", "failed");
@@ -445,6 +450,19 @@ impl PodWork {
 }
 
 impl Tracked {
+    /// Nothing is left to do, so the annotations say how it stands. A death between a step and its word is made good here.
+    pub(crate) fn settle(&mut self, hibernate: bool, generation: i64) {
+        let owes = self.debt != Debt::None
+            || matches!(self.post_clone, Some(PostCloneState::Running | PostCloneState::Failed));
+        self.failure = None;
+        match &self.vm {
+            _ if self.ending.is_some() => {}
+            Some(_) if !owes => self.say(LifecycleState::Ready, generation, ""),
+            None if hibernate => self.say(LifecycleState::Hibernated, generation, ""),
+            _ => {}
+        }
+    }
+
     /// What the lifecycle annotations are to say from now on.
     pub(crate) fn say(&mut self, state: LifecycleState, generation: i64, message: &str) {
         if let Some(next) = Intent::next(self.intent.as_ref(), state, generation, message) {

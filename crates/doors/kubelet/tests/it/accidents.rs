@@ -1,7 +1,9 @@
 use kube::ResourceExt;
-use roost_cocoon_sim::Fault;
+use roost_cocoon_sim::{EpochRegistry, Fault};
+use roost_door::Core;
 use roost_kube_sim::{Action, Rule, When};
 use roost_kubelet::key;
+use roost_views::DecisionQuery;
 use tokio::time::sleep;
 
 use crate::lab::{Lab, phase, secs};
@@ -35,6 +37,143 @@ async fn a_death_at_any_moment_of_a_start_leaves_one_vm() {
         lab.ready("a").await;
         assert_eq!(lab.vm_names(), ["vk-default-a"], "killed after {millis} ms");
     }
+}
+
+/// Each moment once with commands that die with their caller, and once with commands that finish without it.
+fn moments(until_ms: u64, step_ms: usize) -> impl Iterator<Item = (std::time::Duration, bool)> {
+    let all = (0..until_ms).step_by(step_ms).map(std::time::Duration::from_millis);
+    all.flat_map(|at| [(at, false), (at, true)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_at_any_moment_of_a_hibernation_ends_in_one_that_is_told() {
+    for (at, outlive) in moments(13_500, 900) {
+        let registry = EpochRegistry::default();
+        let lab = Lab::with_epoch(&registry);
+        lab.host.commands_outlive_callers(outlive);
+        let node = lab.start().await.unwrap();
+        lab.run_pod("a").await;
+        lab.ready("a").await;
+        lab.annotate("a", key::HIBERNATE, Some("true")).await;
+        sleep(at).await;
+        node.kill().await;
+        let _node = lab.start_with(&[("VK_ORPHAN_POLICY", "destroy")]).await.unwrap();
+        lab.says("a", "hibernated").await;
+        assert!(lab.vm_names().is_empty(), "killed after {at:?}");
+        assert_eq!(registry.tags(), ["vk-default-a:hibernate"], "killed after {at:?}");
+    }
+}
+
+/// As before, but while nobody is there the sleep is called off.
+#[tokio::test(start_paused = true)]
+async fn a_hibernation_that_is_called_off_while_nobody_listens_ends_awake_and_says_so() {
+    for (at, outlive) in moments(13_500, 900) {
+        let registry = EpochRegistry::default();
+        let lab = Lab::with_epoch(&registry);
+        lab.host.commands_outlive_callers(outlive);
+        let node = lab.start().await.unwrap();
+        lab.run_pod("a").await;
+        lab.ready("a").await;
+        lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
+        lab.annotate("a", key::HIBERNATE, Some("true")).await;
+        sleep(at).await;
+        node.kill().await;
+        lab.annotate("a", key::HIBERNATE, None).await;
+        let was_removed = lab.vm_names().is_empty();
+        let _node = lab.start_with(&[("VK_ORPHAN_POLICY", "destroy")]).await.unwrap();
+        lab.ready("a").await;
+        lab.says("a", "ready").await;
+        lab.host.with_host(|host| assert_eq!(host.memory("vk-default-a"), Some("count=7")));
+        if !was_removed {
+            lab.until("the old tag is gone", async |_: &Lab| registry.tags().is_empty()).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_at_any_moment_of_a_wake_leaves_one_vm_with_its_memory() {
+    for (at, outlive) in moments(7_000, 500) {
+        let registry = EpochRegistry::default();
+        let lab = Lab::with_epoch(&registry);
+        lab.host.commands_outlive_callers(outlive);
+        let node = lab.start().await.unwrap();
+        lab.run_pod("a").await;
+        lab.ready("a").await;
+        lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
+        lab.annotate("a", key::HIBERNATE, Some("true")).await;
+        lab.says("a", "hibernated").await;
+        lab.annotate("a", key::HIBERNATE, None).await;
+        sleep(at).await;
+        node.kill().await;
+        let _node = lab.start_with(&[("VK_ORPHAN_POLICY", "destroy")]).await.unwrap();
+        lab.ready("a").await;
+        lab.says("a", "ready").await;
+        assert_eq!(lab.vm_names(), ["vk-default-a"], "killed after {at:?}");
+        lab.host.with_host(|host| {
+            assert_eq!(host.memory("vk-default-a"), Some("count=7"), "killed after {at:?}");
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_at_any_moment_of_a_delete_saves_first_and_leaves_nothing() {
+    for (at, outlive) in moments(14_000, 1000) {
+        let registry = EpochRegistry::default();
+        let lab = Lab::with_epoch(&registry);
+        lab.host.commands_outlive_callers(outlive);
+        let node = lab.start().await.unwrap();
+        let saved = [(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")];
+        lab.apply("a", &saved).await;
+        lab.ready("a").await;
+        lab.delete("a").await;
+        sleep(at).await;
+        node.kill().await;
+        let _node = lab.start().await.unwrap();
+        lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+        assert!(lab.vm_names().is_empty(), "killed after {at:?}");
+        assert_eq!(registry.tags(), ["vk-default-a:latest"], "killed after {at:?}");
+    }
+}
+
+/// Somebody breaks an annotation while the kubelet is away. The VM is still that pod's.
+#[tokio::test(start_paused = true)]
+async fn a_vm_whose_pod_cannot_be_read_any_more_is_no_orphan() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    for name in ["a", "b"] {
+        lab.run_pod(name).await;
+        lab.ready(name).await;
+    }
+    let ours = lab.vm_names();
+    node.stop().await;
+    lab.annotate("a", key::PROBE_PORT, Some("none")).await;
+    // Known by its id alone.
+    lab.annotate("b", key::VM_NAME, Some("")).await;
+    let options = roost_microvm::RunOptions {
+        name: "toolbox".into(),
+        image: "img".into(),
+        ..roost_microvm::RunOptions::default()
+    };
+    lab.host.with_host(|host| host.run(&options, lab.now())).unwrap();
+    // Of somebody else, and only named.
+    lab.apply("c", &[(key::MANAGED, "false"), (key::VM_NAME, "toolbox")]).await;
+    let node = lab.start_with(&[("VK_ORPHAN_POLICY", "destroy")]).await.unwrap();
+    sleep(secs(1200)).await;
+    let there = lab.vm_names();
+    let is_there = |name: &String| there.contains(name);
+    assert!(ours.iter().all(is_there) && is_there(&"toolbox".to_owned()), "{there:?}");
+    let annotations = lab.pod("a").await.unwrap().annotations().clone();
+    assert!(annotations[key::LIFECYCLE_MESSAGE].contains("probe-port"), "{annotations:?}");
+
+    lab.annotate("a", key::PROBE_PORT, None).await;
+    lab.annotate("b", key::VM_NAME, Some("vk-default-b")).await;
+    for name in ["a", "b"] {
+        lab.ready(name).await;
+        lab.delete(name).await;
+        lab.until("the pod is gone", async |lab: &Lab| lab.pod(name).await.is_none()).await;
+    }
+    assert_eq!(lab.vm_names(), ["toolbox"]);
+    node.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,12 +215,60 @@ async fn a_vm_that_stops_is_started_again_and_one_that_stops_twice_ends_its_pod(
 #[tokio::test(start_paused = true)]
 async fn an_event_that_was_lost_is_found_by_the_next_list() {
     let lab = Lab::new();
-    let _node = lab.start().await.unwrap();
+    let node = lab.start().await.unwrap();
     lab.run_pod("a").await;
     lab.ready("a").await;
     lab.host.with_host(|host| host.remove("vk-default-a", true)).unwrap();
     lab.host.cut_events();
     lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    let told = node.core.decisions(&of("default/a"));
+    assert!(told.iter().any(|it| it.reason == "vm no longer exists"), "{told:#?}");
+}
+
+fn of(subject: &str) -> DecisionQuery {
+    DecisionQuery { subject: Some(subject.to_owned()), ..DecisionQuery::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_cannot_be_started_again_is_removed_and_its_pod_ends() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    lab.host.add_fault(Fault::of("vm start").fails("no space left on device"));
+    lab.host.crash("vk-default-a", true);
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert!(lab.vm_names().is_empty(), "nobody would remove it later");
+    let told = node.core.decisions(&of("default/a"));
+    let ended = told.iter().find(|it| it.reason.starts_with("RestartFailed")).unwrap();
+    assert!(ended.reason.contains("no space left on device"), "{told:#?}");
+}
+
+/// Neither an event nor a list tells of it: the process does.
+#[tokio::test]
+async fn the_end_of_a_vms_process_is_seen_before_anybody_asks_for_vms() {
+    let lab = Lab::quick();
+    let node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    node.stop().await;
+    let mut process = tokio::process::Command::new("sleep");
+    let mut process = process.arg("600").kill_on_drop(true).spawn().unwrap();
+    let id = lab.pod("a").await.unwrap().annotations()[key::VM_ID].clone();
+    lab.host.with_host(|host| host.set_process(&id, process.id().unwrap()));
+    let _node = lab.start().await.unwrap();
+    let lists = |calls: &[String]| calls.iter().filter(|it| it.starts_with("vm list")).count();
+    let before = lists(&lab.host.journal());
+    // Right after a list there is none for ten seconds.
+    lab.until("VMs are listed", async |lab: &Lab| lists(&lab.host.journal()) > before + 2).await;
+    let calls = lab.host.journal().len();
+    lab.host.crash("vk-default-a", false);
+    process.kill().await.unwrap();
+    lab.until("it is started again", async |lab: &Lab| {
+        lab.host.journal()[calls..].iter().any(|call| call.starts_with("vm start"))
+    })
+    .await;
+    assert_eq!(lists(&lab.host.journal()[calls..]), 0, "{:?}", &lab.host.journal()[calls..]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -447,6 +447,10 @@ async fn the_checker_finds_what_is_planted() {
     assert!(found(&campaign).await.starts_with("vk-default-a has lost its memory"));
     host.with_host(|host| host.remember("vk-default-a", "7")).unwrap();
     assert_eq!(found(&campaign).await, "");
+    for (said, wrong) in [("creating", "vk-default-a says creating, not ready"), ("failed", "")] {
+        campaign.lab.annotate("a", key::LIFECYCLE_STATE, Some(said)).await;
+        assert_eq!(found(&campaign).await, wrong);
+    }
     campaign.registry.put("vk-default-a", "hibernate", &json!({}), &[]);
     assert_eq!(found(&campaign).await, "vk-default-a is awake beside an old snapshot of itself");
     campaign.lab.annotate("a", key::HIBERNATE, Some("true")).await;

@@ -46,6 +46,7 @@ pub(crate) async fn problems(
         let source = pod.annotations().get(key::FORK_FROM);
         // A fork whose source is away waits for it.
         let waits = source.is_some_and(|source| !vms.contains_key(source));
+        let so_far = wrong.len();
         match vms.get(&vm) {
             _ if pod.metadata.deletion_timestamp.is_some() => {
                 wrong.push(format!("{vm} is still to be deleted"));
@@ -71,6 +72,12 @@ pub(crate) async fn problems(
                     wrong.push(format!("{vm} has lost its memory: {memory}, not {has:?}"));
                 }
             }
+        }
+        // What the operator waits for. A failure is told until it asks anew.
+        let rest = if sleeps { "hibernated" } else { "ready" };
+        let said = pod.annotations().get(key::LIFECYCLE_STATE).map_or("nothing", String::as_str);
+        if wrong.len() == so_far && said != rest && said != "failed" && !waits {
+            wrong.push(format!("{vm} says {said}, not {rest}"));
         }
     }
     let wanted: Vec<&String> = pods.iter().map(|pod| &pod.annotations()[key::VM_NAME]).collect();

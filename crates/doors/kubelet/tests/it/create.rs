@@ -1,7 +1,9 @@
 //! The ways to a VM, and what each of them costs.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kube::ResourceExt;
-use roost_cocoon_sim::EpochRegistry;
+use roost_cocoon_sim::{EpochRegistry, Fault, RegistryEffect, RegistryFault};
 use roost_kubelet::key;
 use roost_microvm::StaticAddress;
 use serde_json::json;
@@ -169,6 +171,127 @@ async fn a_windows_guest_without_a_console_is_said_to_have_failed() {
     assert_eq!(pod.annotations()[key::LIFECYCLE_STATE], "failed");
     tokio::time::sleep(secs(5)).await;
     assert_eq!(lab.vm_names(), ["vk-default-a"], "it goes on without");
+}
+
+/// Firecracker gives a clone the cards of its source, so every copy needs the script.
+async fn fork(lab: &Lab, name: &str) {
+    if lab.pod("main").await.is_none() {
+        let run = [(key::MODE, "run"), (key::IMAGE, "img"), (key::BACKEND, "firecracker")];
+        lab.apply("main", &run).await;
+        lab.says("main", "ready").await;
+    }
+    let fork = [(key::FORK_FROM, "vk-default-main"), (key::BACKEND, "firecracker")];
+    lab.apply(name, &fork).await;
+}
+
+async fn network_is(lab: &Lab, name: &str, state: &str) {
+    lab.until(&format!("the network of {name} is {state}"), async |lab: &Lab| {
+        let pod = lab.pod(name).await.unwrap();
+        pod.annotations().get(key::POST_CLONE_STATE).is_some_and(|it| it == state)
+    })
+    .await;
+}
+
+fn scripts(lab: &Lab) -> usize {
+    lab.host.journal().iter().filter(|call| call.starts_with("vm exec")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copied_guest_gets_its_own_network_before_its_pod_says_ready() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    lab.host.programs_exit(None);
+    fork(&lab, "a").await;
+    network_is(&lab, "a", "running").await;
+    assert_eq!(lab.state("a").await, "creating");
+    lab.host.programs_exit(Some(0));
+    network_is(&lab, "a", "done").await;
+    lab.says("a", "ready").await;
+    let pod = lab.pod("a").await.unwrap();
+    assert!(!pod.annotations().contains_key(key::POST_CLONE_HINT));
+    assert!(!lab.pod("main").await.unwrap().annotations().contains_key(key::POST_CLONE_STATE));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_that_cannot_be_run_is_shown_to_people_and_stays_shown() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.host.programs_exit(None);
+    fork(&lab, "a").await;
+    network_is(&lab, "a", "failed").await;
+    let hint = |pod: &k8s_openapi::api::core::v1::Pod| {
+        let hint = STANDARD.decode(&pod.annotations()[key::POST_CLONE_HINT]).unwrap();
+        String::from_utf8(hint).unwrap()
+    };
+    let said = hint(&lab.pod("a").await.unwrap());
+    assert!(said.contains("echo vk-default-a > /etc/hostname"), "{said}");
+    assert_eq!(lab.state("a").await, "failed");
+    // The hint was deleted by the next kubelet.
+    node.kill().await;
+    let tries = scripts(&lab);
+    let _node = lab.start().await.unwrap();
+    tokio::time::sleep(secs(600)).await;
+    let pod = lab.pod("a").await.unwrap();
+    assert_eq!((hint(&pod), pod.annotations()[key::POST_CLONE_STATE].as_str()), (said, "failed"));
+    assert_eq!((lab.state("a").await.as_str(), scripts(&lab)), ("failed", tries));
+}
+
+/// A death while the script is tried, one in the clone itself, and an answer that is lost: the next one to look owes the script all the same.
+#[tokio::test(start_paused = true)]
+async fn a_script_that_was_owed_is_run_whatever_died_in_between() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.host.programs_exit(None);
+    fork(&lab, "a").await;
+    network_is(&lab, "a", "running").await;
+    node.kill().await;
+    lab.host.programs_exit(Some(0));
+    let node = lab.start().await.unwrap();
+    network_is(&lab, "a", "done").await;
+    lab.says("a", "ready").await;
+
+    lab.host.add_fault(Fault::of("vm clone").fails("signal: killed").after_the_fact());
+    fork(&lab, "b").await;
+    network_is(&lab, "b", "done").await;
+
+    lab.host.commands_outlive_callers(true);
+    fork(&lab, "c").await;
+    let has_begun =
+        |lab: &Lab| lab.host.journal().iter().any(|call| call == "vm clone vk-default-c");
+    lab.until("it is being cloned", async |lab: &Lab| has_begun(lab)).await;
+    node.kill().await;
+    assert!(lab.vm_names().contains(&"vk-default-c".to_owned()));
+    let _node = lab.start().await.unwrap();
+    network_is(&lab, "c", "done").await;
+    lab.says("c", "ready").await;
+}
+
+/// Its annotations say that it is run from an image; only the tag tells that it was woken.
+#[tokio::test(start_paused = true)]
+async fn a_guest_whose_wake_nobody_saw_end_gets_its_own_network() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    lab.host.commands_outlive_callers(true);
+    let node = lab.start().await.unwrap();
+    let run = [(key::MODE, "run"), (key::IMAGE, "img"), (key::BACKEND, "firecracker")];
+    lab.apply("a", &run).await;
+    lab.says("a", "ready").await;
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.says("a", "hibernated").await;
+    lab.annotate("a", key::HIBERNATE, None).await;
+    let has_begun = |lab: &Lab| lab.host.journal().iter().any(|call| call.starts_with("vm clone"));
+    lab.until("it is being cloned", async |lab: &Lab| has_begun(lab)).await;
+    node.kill().await;
+    assert_eq!(scripts(&lab), 0);
+    registry.add_fault(RegistryFault {
+        method: "HEAD".into(),
+        path: "/manifests/".into(),
+        times: 2,
+        effect: RegistryEffect::Status(403),
+    });
+    let _node = lab.start().await.unwrap();
+    network_is(&lab, "a", "done").await;
+    lab.says("a", "ready").await;
 }
 
 /// The folder holds all that is needed: no snapshot is looked for, saved or pulled.

@@ -1,10 +1,12 @@
 //! What a person is shown of a pod, and what they can have done.
 
+use std::path::Path;
+
 use kube::ResourceExt;
-use roost_cocoon_sim::Fault;
-use roost_door::{Action, Core, FrontDoor, Order, Person, Shown};
+use roost_cocoon_sim::{EpochRegistry, Fault};
+use roost_door::{Action, Core, FrontDoor, Order, Person, Shown, disagreement, needs_of};
 use roost_kubelet::{KubeletDoor, key};
-use roost_views::{DecisionQuery, RequestState, Spawning, Verdict, VmKind, Waterfall};
+use roost_views::{DecisionQuery, NeedView, RequestState, Spawning, Verdict, VmKind, Waterfall};
 use tokio::time::sleep;
 
 use crate::lab::{Lab, Running, secs};
@@ -12,6 +14,14 @@ use crate::lab::{Lab, Running, secs};
 fn stands_at(door: &KubeletDoor, id: &str) -> Option<(String, String)> {
     let said = door.request(id)?.decisions.pop()?;
     Some((said.bound_by.unwrap_or_default(), said.reason))
+}
+
+/// One need, with what to do and a page that is there.
+fn assert_helps(need: &NeedView, words: &str, advice: &str) {
+    assert!(need.words.contains(words), "{need:?}");
+    assert!(need.advice.contains(advice), "{need:?}");
+    let page = format!("../../../docs/runbooks/{}.md", need.runbook.as_deref().unwrap());
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(page).is_file(), "{need:?}");
 }
 
 async fn act(node: &Running, action: Action) -> Result<String, String> {
@@ -28,6 +38,7 @@ async fn a_pod_is_explained_from_its_annotations_to_its_answer() {
     lab.run_pod("a").await;
     let mut steps: Vec<String> = Vec::new();
     lab.until("a is explained whole", async |_: &Lab| {
+        assert_eq!(disagreement(&node.door), None);
         let Some((at, _)) = stands_at(&node.door, "default/a") else { return false };
         if steps.last() != Some(&at) {
             steps.push(at.clone());
@@ -73,6 +84,7 @@ async fn a_pod_is_explained_from_its_annotations_to_its_answer() {
 
     lab.delete("a").await;
     lab.until("nothing is shown any more", async |_: &Lab| {
+        assert_eq!(disagreement(&node.door), None);
         node.door.requests().is_empty() && node.door.vms().is_empty()
     })
     .await;
@@ -93,6 +105,8 @@ async fn what_only_a_person_can_change_is_refused_and_a_retry_can_be_asked_for()
     assert_eq!(at, "annotations");
     assert!(why.contains("probe-port"), "{why}");
     assert_eq!(node.door.summary().queue.refused, 1);
+    let [need] = needs_of(&node.door).try_into().unwrap();
+    assert_helps(&need, "probe-port", "correct its annotations");
 
     lab.host.add_fault(Fault::of("vm run").fails("no space").times(9));
     lab.run_pod("b").await;
@@ -100,6 +114,8 @@ async fn what_only_a_person_can_change_is_refused_and_a_retry_can_be_asked_for()
         stands_at(&node.door, "default/b").is_some_and(|(_, why)| why.contains("attempt 9"))
     })
     .await;
+    let [fails, _] = needs_of(&node.door).try_into().unwrap();
+    assert_helps(&fails, "no space", "roost doctor kubelet");
     let request = node.door.words().request("default/b");
     assert!(act(&node, Action::Recheck { request }).await.unwrap().contains("looked at now"));
     let before = lab.now();
@@ -126,7 +142,11 @@ async fn a_drain_puts_all_to_sleep_and_its_end_wakes_them() {
     lab.host.with_host(|host| host.remember("vk-default-a", "count=7")).unwrap();
     let said = act(&node, Action::Drain).await.unwrap();
     assert!(said.contains("2 VMs are put to sleep"), "{said}");
-    lab.until("all sleep", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    lab.until("all sleep", async |lab: &Lab| {
+        assert_eq!(disagreement(&node.door), None);
+        lab.vm_names().is_empty()
+    })
+    .await;
     assert_eq!(node.door.steering().spawning, Spawning::Draining);
     assert!(node.door.steering().held.unwrap().contains("host upgrade"));
     let cordoned = lab.nodes().get("node-1").await.unwrap().spec.unwrap().unschedulable;
@@ -156,4 +176,73 @@ async fn a_drain_puts_all_to_sleep_and_its_end_wakes_them() {
     assert_ne!(cordoned, Some(true));
     let steered = DecisionQuery { verdict: Some("steered".into()), ..DecisionQuery::default() };
     assert_eq!(node.core.decisions(&steered).len(), 1);
+}
+
+/// What lies on this host or in the registry is told at the pod that it is for, and so is what is on its way.
+#[tokio::test(start_paused = true)]
+async fn snapshots_and_transfers_are_shown_at_their_pods() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let node = lab.start().await.unwrap();
+    let fact = |id: &str, key: &str| {
+        let shown = node.door.request(id).unwrap().request;
+        shown.facts.get(key).map(str::to_owned).unwrap_or_default()
+    };
+    lab.apply("main", &[(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")])
+        .await;
+    lab.ready("main").await;
+    assert_eq!(fact("default/main", "base"), "", "it is booted from an image");
+    lab.apply("fork", &[(key::FORK_FROM, "vk-default-main")]).await;
+    lab.ready("fork").await;
+    assert_eq!(fact("default/fork", "base"), "snapshot fork-vk-default-main of this host");
+    lab.annotate("fork", key::HIBERNATE, Some("true")).await;
+    let mut transfer = String::new();
+    lab.until("its way into the registry is shown", async |_: &Lab| {
+        transfer = fact("default/fork", "transfer");
+        !transfer.is_empty()
+    })
+    .await;
+    lab.says("fork", "hibernated").await;
+    assert_eq!(fact("default/fork", "saved"), "vk-default-fork:hibernate in the registry");
+    assert_eq!(fact("default/fork", "transfer"), "", "it is over");
+
+    lab.delete("main").await;
+    lab.until("it is saved", async |lab: &Lab| lab.pod("main").await.is_none()).await;
+    lab.apply("a", &[(key::IMAGE, "vk-default-main:latest")]).await;
+    lab.ready("a").await;
+    lab.until("its base is kept", async |_: &Lab| {
+        let base = fact("default/a", "base");
+        base.starts_with("snapshot vk-default-main, ") && base.contains(" on this host, last used ")
+    })
+    .await;
+}
+
+/// It was shown as "vCenter is unreachable", on a node that has none.
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_fails_is_named_as_what_it_is() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.host.add_fault(Fault::of("vm list").fails("open vms.lock: permission denied").times(10));
+    lab.until("the runtime fails", async |_: &Lab| !node.core.overview().link.connected).await;
+    let link = node.core.overview().link;
+    assert_eq!(link.server, "microVM runtime");
+    assert!(link.trouble.unwrap().contains("permission denied"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_away_is_said_in_words_until_it_is_back() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    assert_eq!(node.door.outages(), []);
+    let before = lab.now();
+    lab.sim.restart(secs(120));
+    sleep(secs(60)).await;
+    let [outage] = node.door.outages().try_into().unwrap();
+    assert_eq!(outage.server, "API server");
+    assert!(outage.since.is_some_and(|since| since >= before), "{outage:?}");
+    assert!(outage.trouble.is_some() && outage.held.contains("pods"), "{outage:?}");
+    sleep(secs(90)).await;
+    assert_eq!(node.door.outages(), [], "nothing changes on it, and it is known to be back");
 }

@@ -3,7 +3,7 @@ use roost_cocoon_sim::{EpochRegistry, Fault, RegistryEffect, RegistryFault};
 use roost_kubelet::key;
 use roost_kubelet::planted::{Bug, plant};
 
-use crate::lab::{Lab, phase};
+use crate::lab::{Lab, phase, secs};
 
 async fn hibernated(lab: &Lab, name: &str) {
     lab.until("it is hibernated", async |lab: &Lab| {
@@ -78,6 +78,50 @@ async fn what_cannot_be_saved_is_not_deleted() {
     assert_eq!(registry.tags(), ["vk-default-a:latest"], "saved before it went");
     let saves = lab.host.journal().iter().filter(|call| call.starts_with("snapshot save")).count();
     assert_eq!(saves, 3);
+}
+
+/// What dashboards know: every transition of a pod is counted by what it was, and an event names the step that failed.
+#[tokio::test(start_paused = true)]
+async fn sleeps_wakes_and_what_comes_to_nothing_are_counted_apart() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let node = lab.start().await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    assert_eq!((node.count("create", "ok"), node.count("update", "noop")), (1, 0));
+    lab.annotate("a", "example.org/note", Some("x")).await;
+    tokio::time::sleep(secs(30)).await;
+    assert_eq!(node.count("update", "noop"), 1, "something was asked and nothing was to do");
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.says("a", "hibernated").await;
+    assert_eq!(node.count("update", "hibernated"), 1);
+
+    lab.host.add_fault(Fault::of("snapshot import").fails("no space left on device"));
+    lab.host.add_fault(Fault::of("vm clone").fails("no memory left"));
+    lab.annotate("a", key::HIBERNATE, None).await;
+    lab.ready("a").await;
+    assert_eq!((node.count("update", "wake_failed"), node.count("update", "woken")), (2, 1));
+    assert_eq!((node.count("create", "ok"), node.count("create", "failed")), (1, 0));
+    for (reason, words) in
+        [("WakePullFailed", "no space left on device"), ("WakeCloneFailed", "no memory left")]
+    {
+        let told = lab.events(reason).await;
+        assert!(told[0].starts_with("update: wake vk-default-a: "), "{told:?}");
+        assert!(told[0].contains(words), "{told:?}");
+    }
+
+    lab.annotate("a", key::HIBERNATE, Some("true")).await;
+    lab.until("it sleeps", async |lab: &Lab| lab.vm_names().is_empty()).await;
+    tokio::time::sleep(secs(10)).await;
+    lab.delete("a").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    assert_eq!((node.count("delete", "no_vm"), node.count("delete", "ok")), (1, 0));
+    lab.run_pod("b").await;
+    lab.ready("b").await;
+    lab.delete("b").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("b").await.is_none()).await;
+    assert_eq!((node.count("delete", "no_vm"), node.count("delete", "ok")), (1, 1));
+    assert_eq!(node.count("update", "noop"), 1);
 }
 
 /// The operator says it just before it deletes the pod.

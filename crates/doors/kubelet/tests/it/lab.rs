@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container, Node, Pod, PodSpec};
+use k8s_openapi::api::core::v1::{Container, Event, Node, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use prometheus_client::registry::Registry as MetricRegistry;
 use roost_clock::{Random, SimClock};
 use roost_cocoon_sim::{EpochRegistry, SimRuntime, Timings};
@@ -34,6 +34,7 @@ pub(crate) struct Lab {
 }
 
 pub(crate) struct Running {
+    metrics: MetricRegistry,
     pub(crate) door: KubeletDoor,
     pub(crate) core: KubeletCore,
     shutdown: Option<oneshot::Sender<()>>,
@@ -91,6 +92,14 @@ impl Lab {
         &self,
         variables: &[(&str, &str)],
     ) -> Result<Running, StartError> {
+        let parts = self.parts(self.sim.client(), variables);
+        let mut metrics = MetricRegistry::default();
+        let kubelet = Kubelet::start(parts, &mut metrics).await?;
+        Ok(Running::of(kubelet, metrics))
+    }
+
+    /// What a kubelet is made of that asks the API server by this client.
+    pub(crate) fn parts(&self, client: Client, variables: &[(&str, &str)]) -> KubeletParts {
         let leases = self.leases.0.to_string_lossy().into_owned();
         let all =
             [("VK_NODE_NAME", "node-1"), ("COCOON_ROOT_DIR", "/"), ("VK_LEASES_PATH", &leases)];
@@ -98,23 +107,16 @@ impl Lab {
             let mut pairs = variables.iter().chain(&all);
             pairs.find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
-        let parts = KubeletParts {
+        KubeletParts {
             settings: Settings::read(&get).unwrap(),
-            client: self.sim.client(),
+            client,
             runtime: Arc::new(self.host.clone()),
             registry: self.registry.clone(),
             pinger: Arc::new(NoPinger),
             pings_are_faked: true,
             clock: self.clock.clone(),
             random: Random::from_seed(1),
-        };
-        let kubelet = Kubelet::start(parts, &mut MetricRegistry::default()).await?;
-        let (door, core) = (kubelet.door(), kubelet.core());
-        let (shutdown, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(kubelet.run(async {
-            let _ = ended.await;
-        }));
-        Ok(Running { door, core, shutdown: Some(shutdown), task })
+        }
     }
 
     pub(crate) fn now(&self) -> jiff::Timestamp {
@@ -199,8 +201,28 @@ impl Lab {
         .await;
     }
 
+    /// What the operator is told of a pod.
+    pub(crate) async fn state(&self, name: &str) -> String {
+        let pod = self.pod(name).await;
+        let state = pod.as_ref().and_then(|pod| pod.annotations().get(key::LIFECYCLE_STATE));
+        state.cloned().unwrap_or_default()
+    }
+
+    pub(crate) async fn says(&self, name: &str, state: &str) {
+        let what = format!("{name} says {state}");
+        self.until(&what, async |lab: &Self| lab.state(name).await == state).await;
+    }
+
     pub(crate) fn vm_names(&self) -> Vec<String> {
         self.host.with_host(|host| host.vms().map(|vm| vm.name().to_owned()).collect())
+    }
+
+    /// What events of a reason say.
+    pub(crate) async fn events(&self, reason: &str) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.sim.client(), "default");
+        let all = events.list(&ListParams::default()).await.unwrap().items;
+        let of = all.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+        of.filter_map(|event| event.message).collect()
     }
 
     pub(crate) fn object(&self, plural: &str, name: &str) -> Option<Value> {
@@ -235,6 +257,30 @@ impl Drop for Leases {
 }
 
 impl Running {
+    pub(crate) fn of(kubelet: Kubelet, metrics: MetricRegistry) -> Self {
+        let (door, core) = (kubelet.door(), kubelet.core());
+        let (shutdown, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(kubelet.run(async {
+            let _ = ended.await;
+        }));
+        Self { metrics, door, core, shutdown: Some(shutdown), task }
+    }
+
+    /// The value of a sample as `vk_cocoon_*` shows it, such as `vm_table_size` or `pod_lifecycle_total{op="create",result="ok"}`.
+    pub(crate) fn metric(&self, sample: &str) -> Option<u64> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.metrics).unwrap();
+        let line =
+            text.lines().find_map(|line| line.strip_prefix("vk_cocoon_")?.strip_prefix(sample));
+        line?.trim().parse().ok()
+    }
+
+    /// How often an operation had a result.
+    pub(crate) fn count(&self, op: &str, result: &str) -> u64 {
+        let sample = format!("pod_lifecycle_total{{op=\"{op}\",result=\"{result}\"}}");
+        self.metric(&sample).unwrap_or_default()
+    }
+
     /// Dies where it is: nothing is drained.
     pub(crate) async fn kill(mut self) {
         self.task.abort();

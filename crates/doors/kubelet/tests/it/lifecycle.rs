@@ -1,6 +1,8 @@
 use kube::ResourceExt;
-use roost_cocoon_sim::Fault;
+use roost_cocoon_sim::{EpochRegistry, Fault};
+use roost_door::FrontDoor;
 use roost_kubelet::key;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 use crate::lab::{Lab, is_ready, phase, secs};
@@ -99,7 +101,7 @@ async fn a_fork_starts_from_its_source_and_wins_over_mode_run() {
 #[tokio::test(start_paused = true)]
 async fn vms_of_others_are_shown_and_never_touched() {
     let lab = Lab::new();
-    let _node = lab.start().await.unwrap();
+    let node = lab.start().await.unwrap();
     lab.apply(
         "tools",
         &[
@@ -107,12 +109,15 @@ async fn vms_of_others_are_shown_and_never_touched() {
             (key::MODE, "static"),
             (key::VM_ID, "EXT1"),
             (key::VM_IP, "127.0.0.9"),
+            (key::VNC_PORT, "5901"),
         ],
     )
     .await;
     lab.ready("tools").await;
     let pod = lab.pod("tools").await.unwrap();
     assert_eq!(pod.status.unwrap().pod_ip.as_deref(), Some("127.0.0.9"));
+    let shown = node.door.request("default/tools").unwrap().request;
+    assert_eq!(shown.facts.get("vnc_port"), Some("5901"));
     lab.delete("tools").await;
     lab.until("the pod is gone", async |lab: &Lab| lab.pod("tools").await.is_none()).await;
     let touched: Vec<_> =
@@ -174,4 +179,94 @@ async fn a_vm_is_never_shared_and_the_second_pod_waits_until_it_is_free() {
     assert_ne!(first, second, "a VM of its own");
     sleep(secs(600)).await;
     assert_eq!(lab.vm_names(), ["vk-shared"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_is_asked_to_stop_for_its_grace_before_its_vm_is_removed() {
+    let lab = Lab::new();
+    let _node = lab.start().await.unwrap();
+    for (name, grace) in [("a", 7), ("b", 0)] {
+        lab.run_pod(name).await;
+        lab.ready(name).await;
+        let id = lab.pod(name).await.unwrap().annotations()[key::VM_ID].clone();
+        let options = kube::api::DeleteParams::default().grace_period(grace);
+        lab.pods().delete(name, &options).await.unwrap();
+        lab.until("the VM is gone", async |lab: &Lab| lab.vm_names().is_empty()).await;
+        let calls = lab.host.journal();
+        let at = |call: String| calls.iter().position(|it| *it == call);
+        let (stop, removal) = (at(format!("vm stop {id} --timeout 7")), at(format!("vm rm {id}")));
+        assert_eq!(stop.is_some(), grace > 0, "{calls:?}");
+        assert!(stop < removal, "{calls:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_vms_are_made_at_once_than_is_allowed() {
+    for (limit, most) in [("1", 1), ("4", 3)] {
+        let lab = Lab::new();
+        let _node =
+            lab.start_with(&[("VK_MAX_CLONES", limit), ("VK_MAX_PULLS", "9")]).await.unwrap();
+        for name in ["a", "b", "c"] {
+            lab.run_pod(name).await;
+        }
+        for name in ["a", "b", "c"] {
+            lab.ready(name).await;
+        }
+        assert_eq!(lab.host.most_at_once("vm run"), most, "{limit} are allowed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_waits_for_its_snapshot_says_how_much_is_here() {
+    let registry = EpochRegistry::default();
+    let lab = Lab::with_epoch(&registry);
+    let _node = lab.start().await.unwrap();
+    let saved = [(key::MODE, "run"), (key::IMAGE, "img"), (key::SNAPSHOT_POLICY, "always")];
+    lab.apply("base", &saved).await;
+    lab.ready("base").await;
+    lab.delete("base").await;
+    lab.until("it is saved", async |lab: &Lab| lab.pod("base").await.is_none()).await;
+    lab.host.add_fault(Fault { delay_ms: 30_000, ..Fault::of("snapshot import") });
+    lab.apply("a", &[(key::IMAGE, "vk-default-base:latest")]).await;
+    lab.until("its container says how far it is", async |lab: &Lab| {
+        let status = lab.pod("a").await.and_then(|pod| pod.status).unwrap_or_default();
+        let waiting = status.container_statuses.unwrap_or_default().pop();
+        let waiting = waiting.and_then(|it| it.state?.waiting).unwrap_or_default();
+        waiting.reason.as_deref() == Some("PullingSnapshot")
+            && waiting.message.as_deref() == Some("100 % are here")
+    })
+    .await;
+    lab.ready("a").await;
+}
+
+/// The DHCP server would keep the address of a card that is gone for a day.
+#[tokio::test]
+async fn the_lease_of_a_vm_is_given_back_when_it_goes() {
+    let lab = Lab::quick();
+    let path = std::env::temp_dir().join(format!("roost-net-control-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let server = tokio::net::UnixListener::bind(&path).unwrap();
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = server.accept().await {
+            let mut request = [0; 1024];
+            let count = stream.read(&mut request).await.unwrap();
+            told.send(String::from_utf8_lossy(&request[..count]).into_owned()).unwrap();
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        }
+    });
+    let socket = path.display().to_string();
+    let _node = lab.start_with(&[("VK_COCOON_NET_CONTROL_SOCKET", &socket)]).await.unwrap();
+    lab.run_pod("a").await;
+    lab.ready("a").await;
+    let vm = lab.host.with_host(|host| host.inspect("vk-default-a")).unwrap();
+    assert!(heard.try_recv().is_err());
+    lab.delete("a").await;
+    lab.until("the pod is gone", async |lab: &Lab| lab.pod("a").await.is_none()).await;
+    let request = heard.try_recv().unwrap();
+    let line = format!("DELETE /v1/leases/{} HTTP/1.1\r\n", vm.mac().unwrap());
+    assert!(request.starts_with(&line), "{request}");
+    assert!(heard.try_recv().is_err(), "once");
+    serving.abort();
+    let _ = std::fs::remove_file(&path);
 }

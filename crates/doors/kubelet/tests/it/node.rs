@@ -10,11 +10,12 @@ use crate::lab::{Lab, secs};
 #[tokio::test(start_paused = true)]
 async fn the_node_is_what_its_users_know() {
     let lab = Lab::new();
-    let _node = lab
+    let kubelet = lab
         .start_with(&[("VK_NODE_CPU", "32"), ("VK_NODE_MEM", "128Gi"), ("VK_NODE_POOL", "gpu")])
         .await
         .unwrap();
     sleep(secs(30)).await;
+    assert_eq!(kubelet.metric("ping_unavailable"), Some(1), "no ping may be sent here");
     let node = lab.nodes().get("node-1").await.unwrap();
     assert_eq!(node.labels()["cocoonstack.io/pool"], "gpu");
     assert_eq!(node.labels()["type"], "virtual-kubelet");
@@ -42,8 +43,9 @@ async fn an_existing_node_is_made_ours_again_and_keeps_what_others_added() {
     node.stop().await;
     let patch = json!({"metadata": {"labels": {"type": "other", "example.org/mine": "yes"}}, "spec": {"taints": [{"key": "example.org/t", "effect": "NoExecute"}]}});
     lab.nodes().patch("node-1", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-    let _node = lab.start().await.unwrap();
+    let _node = lab.start_with(&[("VK_PROVIDER_ID", "cocoon://rack-7")]).await.unwrap();
     let node = lab.nodes().get("node-1").await.unwrap();
+    assert_eq!(node.spec.as_ref().unwrap().provider_id.as_deref(), Some("cocoon://rack-7"));
     assert_eq!(node.labels()["type"], "virtual-kubelet");
     assert_eq!(node.labels()["example.org/mine"], "yes");
     let taints: Vec<String> =

@@ -1,6 +1,5 @@
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::Api;
-use kube::api::{ListParams, PostParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::PostParams;
 use roost_kubelet::key;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -24,13 +23,6 @@ async fn apply(lab: &Lab, container: Value) {
 
 fn restarts(pod: &Pod) -> i32 {
     pod.status.as_ref().unwrap().container_statuses.as_ref().unwrap()[0].restart_count
-}
-
-async fn events(lab: &Lab, reason: &str) -> Vec<String> {
-    let events: Api<Event> = Api::namespaced(lab.sim.client(), "default");
-    let all = events.list(&ListParams::default()).await.unwrap().items;
-    let of = all.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
-    of.filter_map(|event| event.message).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,7 +66,7 @@ async fn a_vm_whose_liveness_probe_fails_is_started_anew_and_not_given_up() {
     sleep(secs(300)).await;
     assert_eq!(restarts(&lab.pod("a").await.unwrap()), 2);
     assert_eq!(lab.vm_names(), before, "the same VM, with its disk");
-    let told = events(&lab, "Unhealthy").await;
+    let told = lab.events("Unhealthy").await;
     assert!(told[0].contains("liveness probe failed: the command ended with 3"), "{told:?}");
     let stops = lab.host.journal().iter().filter(|verb| verb.starts_with("vm stop")).count();
     assert_eq!(stops, 2);
@@ -103,7 +95,7 @@ async fn fields_that_a_vm_cannot_follow_are_named_in_an_event() {
     let _node = lab.start().await.unwrap();
     apply(&lab, json!({"command": ["nginx"], "env": [{"name": "A", "value": "b"}]})).await;
     lab.ready("a").await;
-    let told = events(&lab, "FieldsIgnored").await;
+    let told = lab.events("FieldsIgnored").await;
     let wanted = "a microVM does not follow spec.containers[0].command, spec.containers[0].env";
     assert_eq!(told, [wanted]);
 }
@@ -141,4 +133,35 @@ async fn a_config_map_that_is_missing_holds_no_vm_back() {
     let from = json!({"configMapKeyRef": {"name": "nowhere", "key": "x"}});
     apply(&lab, json!({"env": [{"name": "X", "valueFrom": from}]})).await;
     lab.ready("a").await;
+}
+
+/// Ready went to False and back at every restart of the kubelet, after as long as the probe's delay.
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_was_ready_stays_so_when_the_kubelet_is_started_again() {
+    let lab = Lab::new();
+    let node = lab.start().await.unwrap();
+    let probe = json!({
+        "exec": {"command": ["check"]}, "initialDelaySeconds": 60, "periodSeconds": 5, "successThreshold": 1,
+    });
+    let startup = json!({"exec": {"command": ["check"]}, "initialDelaySeconds": 10});
+    apply(&lab, json!({"readinessProbe": probe, "livenessProbe": probe, "startupProbe": startup}))
+        .await;
+    lab.ready("a").await;
+    let since = async |lab: &Lab| {
+        let status = lab.pod("a").await.unwrap().status.unwrap();
+        let ready = status.conditions.unwrap().into_iter().find(|it| it.type_ == "Ready").unwrap();
+        (ready.status, ready.last_transition_time)
+    };
+    sleep(secs(60)).await;
+    let before = since(&lab).await;
+    node.kill().await;
+    sleep(secs(20)).await;
+    let _node = lab.start().await.unwrap();
+    let looks = lab.host.journal().len();
+    sleep(secs(20)).await;
+    let asked = lab.host.journal()[looks..].iter().any(|call| call.starts_with("vm exec"));
+    assert!(asked, "the delay counts from the guest's start, not from ours");
+    sleep(secs(180)).await;
+    assert_eq!(since(&lab).await, before);
+    assert_eq!(restarts(&lab.pod("a").await.unwrap()), 0);
 }

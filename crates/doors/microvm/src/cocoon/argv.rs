@@ -224,8 +224,14 @@ mod tests {
             (stop("x", 30), "vm stop --timeout 30 x"),
             (remove("x"), "vm rm --force x"),
             (resize_nics("x", 0), "vm net --nics 0 x"),
-            (logs("x", LogOptions { tail: Some(200), follow: false }), "vm logs --tail 200 x"),
-            (logs("x", LogOptions { tail: None, follow: true }), "vm logs --follow x"),
+            (
+                logs("x", LogOptions { tail: Some(200), follow: false, ..LogOptions::default() }),
+                "vm logs --tail 200 x",
+            ),
+            (
+                logs("x", LogOptions { tail: None, follow: true, ..LogOptions::default() }),
+                "vm logs --follow x",
+            ),
             (watch(), "vm status --event --format json"),
             (snapshot_save("s", "x"), "snapshot save --name s x"),
             (snapshot_inspect("s"), "snapshot inspect s"),

@@ -150,6 +150,7 @@ impl Runtime for CocoonCli {
             exec: true,
             exec_tty: false,
             follow_logs: true,
+            previous_logs: false,
             only: None,
             forwards_ports: false,
         }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::accelerate;
 use super::argv::{self, Start, command_line};
+use super::logs;
 use super::qmp::{Qmp, pipe};
 use super::snapshot::copy_files;
 use super::store::{
@@ -193,6 +194,8 @@ impl Inner {
         if machine.vm.state.is_running() {
             return Ok(());
         }
+        let kept = logs::keep(&self.store.vm_folder(&machine.vm.id));
+        kept.map_err(|source| pipe("start", source))?;
         self.launch(&mut machine, Start::Boot).await?;
         machine.vm.state = VmState::Running;
         machine.vm.started_at = Some(self.clock.now());

@@ -1,6 +1,8 @@
 //! What the guest wrote to its serial console.
 
-use std::io::SeekFrom;
+use std::fs;
+use std::io::{self, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,11 +11,27 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 use super::qmp::pipe;
+use super::store::{PREVIOUS_SERIAL, SERIAL};
 use crate::error::RuntimeError;
 use crate::runtime::{LogOptions, Output};
 
 const LOOK: Duration = Duration::from_millis(250);
 const PIECE: usize = 64 * 1024;
+
+/// What was written so far is that of the last time. Somebody who follows finds a log at every moment.
+pub(super) fn keep(folder: &Path) -> io::Result<()> {
+    let [log, previous, fresh] =
+        [SERIAL, PREVIOUS_SERIAL, "serial.fresh.log"].map(|name| folder.join(name));
+    if !log.exists() {
+        return Ok(());
+    }
+    match fs::remove_file(&previous) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::hard_link(&log, &previous)?,
+    }
+    fs::write(&fresh, "")?;
+    fs::rename(&fresh, &log)
+}
 
 /// Follows until whoever listens is gone, or the VM is.
 pub(super) async fn logs(
@@ -31,10 +49,16 @@ pub(super) async fn logs(
         loop {
             tokio::io::copy(&mut file, &mut to).await?;
             to.flush().await?;
-            if !options.follow || !path.exists() {
+            let (true, Ok(now)) = (options.follow, fs::metadata(path)) else {
                 return to.shutdown().await;
+            };
+            if now.ino() == file.metadata().await?.ino() {
+                sleep(LOOK).await;
+            } else {
+                // The guest was started again. What it wrote last is here already.
+                tokio::io::copy(&mut file, &mut to).await?;
+                file = File::open(path).await?;
             }
-            sleep(LOOK).await;
         }
     };
     copy.await.map_err(|source| pipe("logs", source))
@@ -71,7 +95,34 @@ async fn tail(file: &mut File, lines: u64) -> std::io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_start_keeps_the_log_before_it_and_whoever_follows_goes_on_with_the_new_one() {
+        let folder = std::env::temp_dir().join(format!("roost-previous-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let log = folder.join(SERIAL);
+        keep(&folder).unwrap();
+        assert!(!log.exists(), "there was none");
+        fs::write(&log, "first\n").unwrap();
+        let (near, far) = tokio::io::duplex(1 << 10);
+        let path = log.clone();
+        let options = LogOptions { follow: true, ..LogOptions::default() };
+        let following = tokio::spawn(async move { logs(&path, options, Box::new(near)).await });
+        let mut lines = BufReader::new(far).lines();
+        assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("first"));
+        for (before, now) in [("first\n", "second\n"), ("second\n", "third\n")] {
+            keep(&folder).unwrap();
+            assert_eq!(fs::read_to_string(folder.join(PREVIOUS_SERIAL)).unwrap(), before);
+            assert_eq!(fs::read_to_string(&log).unwrap(), "");
+            fs::write(&log, now).unwrap();
+            assert_eq!(lines.next_line().await.unwrap().as_deref(), Some(now.trim()));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        following.await.unwrap().unwrap();
+    }
 
     #[tokio::test]
     async fn the_tail_is_found_from_the_end() {
@@ -83,16 +134,20 @@ mod tests {
             [(Some(0), ""), (Some(1), "half"), (Some(3), "line 19998\nline 19999\nhalf")]
         {
             let (near, mut far) = tokio::io::duplex(1 << 20);
-            let options = LogOptions { tail, follow: false };
+            let options = LogOptions { tail, follow: false, ..LogOptions::default() };
             logs(&path, options, Box::new(near)).await.unwrap();
             let mut read = String::new();
             far.read_to_string(&mut read).await.unwrap();
             assert_eq!(read, want, "{tail:?}");
         }
         let (near, mut far) = tokio::io::duplex(1 << 20);
-        logs(&path, LogOptions { tail: Some(30_000), follow: false }, Box::new(near))
-            .await
-            .unwrap();
+        logs(
+            &path,
+            LogOptions { tail: Some(30_000), follow: false, ..LogOptions::default() },
+            Box::new(near),
+        )
+        .await
+        .unwrap();
         let mut read = String::new();
         far.read_to_string(&mut read).await.unwrap();
         assert!(read.starts_with("line 0\n") && read.ends_with("half"));

@@ -25,7 +25,7 @@ use roost_clock::{Clock, Random};
 use tokio::sync::broadcast;
 
 use self::agent::Agent;
-use self::store::{Machine, OVERLAY, SERIAL, Store};
+use self::store::{Machine, OVERLAY, PREVIOUS_SERIAL, SERIAL, Store};
 use crate::error::RuntimeError;
 use crate::process::process_ended;
 use crate::record::{Backend, EventKind, ImageRecord, SnapshotRecord, VmEvent, VmRecord, VmState};
@@ -194,6 +194,7 @@ impl Runtime for Qemu {
             exec: true,
             exec_tty: false,
             follow_logs: true,
+            previous_logs: true,
             only: Some(Backend::QEMU),
             forwards_ports: true,
         }
@@ -288,7 +289,8 @@ impl Runtime for Qemu {
     fn logs<'a>(&'a self, vm: &'a str, options: LogOptions, to: Output) -> Answer<'a, ()> {
         async move {
             let machine = self.inner.machine(vm)?;
-            let path = self.inner.store.vm_folder(&machine.vm.id).join(SERIAL);
+            let name = if options.previous { PREVIOUS_SERIAL } else { SERIAL };
+            let path = self.inner.store.vm_folder(&machine.vm.id).join(name);
             logs::logs(&path, options, to).await
         }
         .boxed()

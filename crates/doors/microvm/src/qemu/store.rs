@@ -27,6 +27,8 @@ pub(super) const INITRD: &str = "initrd";
 pub(super) const CMDLINE: &str = "cmdline";
 pub(super) const SEED: &str = "seed";
 pub(super) const SERIAL: &str = "serial.log";
+/// What it was before the last start.
+pub(super) const PREVIOUS_SERIAL: &str = "serial.previous.log";
 const VM: &str = "vm.json";
 const SNAPSHOT: &str = "snapshot.json";
 const MACHINE: &str = "machine.json";

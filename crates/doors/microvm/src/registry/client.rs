@@ -238,7 +238,7 @@ impl Registry {
         let post = || self.call(Method::POST, &url, |request| request.header(CONTENT_LENGTH, 0));
         let response = repeat(post).await?;
         let at = self.location(&response)?;
-        Ok(Upload { registry: self, at })
+        Ok(Upload { registry: self, repository: repository.to_owned(), at })
     }
 
     fn url(&self, repository: &str, kind: &str, reference: &str) -> String {
@@ -329,6 +329,7 @@ where
 #[derive(Debug)]
 pub(super) struct Upload<'a> {
     registry: &'a Registry,
+    repository: String,
     at: String,
 }
 
@@ -371,16 +372,33 @@ impl Upload<'_> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { registry: self.registry, at })
+        Ok(Self { registry: self.registry, repository: self.repository, at })
     }
 
+    /// An end whose answer was lost is told by the blob, which is there then; the upload is not any more.
     pub(super) async fn finish(self, digest: &Digest) -> Result<(), RegistryError> {
         let separator = if self.at.contains('?') { '&' } else { '?' };
         let url = format!("{}{separator}digest={digest}", self.at);
-        self.registry
-            .call(Method::PUT, &url, |request| request.header(CONTENT_LENGTH, 0))
-            .await
-            .map(drop)
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..ATTEMPTS {
+            match self.end(&url).await {
+                Err(error) if error.may_pass() => {
+                    tracing::warn!("the end of an upload is told again in {pause:?}: {error}");
+                    sleep(pause).await;
+                    pause *= 2;
+                    if self.registry.has_blob(&self.repository, digest).await? {
+                        return Ok(());
+                    }
+                }
+                other => return other,
+            }
+        }
+        self.end(&url).await
+    }
+
+    async fn end(&self, url: &str) -> Result<(), RegistryError> {
+        let put = self.registry.call(Method::PUT, url, |request| request.header(CONTENT_LENGTH, 0));
+        put.await.map(drop)
     }
 }
 

@@ -219,7 +219,7 @@ async fn ports_and_logs(lab: &Lab, vm: &VmRecord) {
     timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
     let (near, mut far) = tokio::io::duplex(1 << 20);
-    let options = LogOptions { tail: Some(50), follow: false };
+    let options = LogOptions { tail: Some(50), follow: false, ..LogOptions::default() };
     lab.qemu().logs("a", options, Box::new(near)).await.unwrap();
     let mut text = String::new();
     far.read_to_string(&mut text).await.unwrap();
@@ -287,6 +287,12 @@ async fn restart(lab: &Lab, vm: &VmRecord) {
     let up = event_of(&mut events, vm, EventKind::Modified).await;
     assert!(up.state.is_running() && up.pid != seen.pid);
     lab.until_there(vm).await;
+    let (near, mut far) = tokio::io::duplex(1 << 20);
+    let options = LogOptions { previous: true, ..LogOptions::default() };
+    lab.qemu().logs("a", options, Box::new(near)).await.unwrap();
+    let mut before = String::new();
+    far.read_to_string(&mut before).await.unwrap();
+    assert_eq!(before.matches("guest is ready").count(), 1, "{before}");
     assert_eq!(lab.exec("a", "head -c 7 /dev/vda; cat /run/note", "").await.1, "changed");
     lab.qemu().stop("a", 1).await.unwrap();
     // What was told of the second start may come first.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use roost_controller::Key;
 use roost_fleet::Power;
-use roost_vim::wire::types::VirtualMachineConfigSpec;
+use roost_vim::wire::types::{VirtualDevice, VirtualMachineConfigSpec};
 
 use super::Context;
 use super::outcome::{Done, Flow, Halt};
@@ -19,8 +19,8 @@ use crate::api::vm::PowerState;
 use crate::api::{VirtualMachine, VirtualMachineClass};
 use crate::class::{base_config, sized_by};
 use crate::provider::{
-    Compute, Reach, Seen, Wanted, backup_keys, class_reference, differences, extra_config_kept,
-    is_backup_paused, is_empty, secret_keys, secrets_of,
+    Compute, Reach, Seen, Wanted, backup_keys, class_reference, differences, disk_keys,
+    extra_config_kept, is_backup_paused, is_empty, note_version, secret_keys, secrets_of,
 };
 
 pub(super) async fn reconcile_config(
@@ -53,7 +53,8 @@ pub(super) async fn reconcile_config(
         v_app::properties(cx, vm, seen, &mut spec)?;
     }
     if !is_empty(&spec) && !cx.provider.is_in_vain(key, &spec) {
-        return cx.provider.reconfigure(key, seen, Done::Reconfigured, spec).await;
+        let stays_on = !vm.is_powering_off();
+        return cx.provider.reconfigure(key, seen, Done::Reconfigured, spec, stays_on).await;
     }
     note_resize(cx, vm, &resize);
     if reach == Reach::Everything && vm.spec.power_state == Some(PowerState::PoweredOn) {
@@ -234,10 +235,27 @@ fn backup(cx: &Context, vm: &mut VirtualMachine, seen: &Seen) -> Vec<(String, St
     if cx.provider.settings.features.backup_secrets {
         keys.extend(secret_keys(&secrets(cx, vm), seen));
     }
+    if cx.provider.settings.features.backup_disks {
+        let disks: Vec<VirtualDevice> = seen.disks().cloned().collect();
+        let known = |key: &str| seen.extra_config(key).map(str::to_owned);
+        keys.extend(disk_keys(vm, &disks, known, |claim| access_modes(cx, vm, claim)));
+        let version = extra_config::BACKUP_VERSION;
+        if keys.is_empty() {
+            note_version(vm, seen.extra_config(version));
+        } else {
+            keys.push((version.to_owned(), cx.now().as_millisecond().to_string()));
+        }
+    }
     if keys.is_empty() {
         mark_true(&mut vm.status_mut().conditions, ConditionType::BackupUpToDate, cx.now());
     }
     keys
+}
+
+fn access_modes(cx: &Context, vm: &VirtualMachine, claim: &str) -> Vec<String> {
+    let claim = cx.stores.claims.get(&Key::new(&vm.namespace().unwrap_or_default(), claim));
+    let spec = claim.and_then(|claim| claim.spec.clone());
+    spec.and_then(|spec| spec.access_modes).unwrap_or_default()
 }
 
 /// Those that the bootstrap uses, by name.

@@ -25,9 +25,27 @@ pub(crate) async fn create_or_update(cx: &Context, vm: &mut Draft<VirtualMachine
     let before = take_up_ended(cx, &key, vm)?;
     at(CreateOrUpdate, "find the VM");
     let found = find(vm, &cx.provider.fleet.mirror().snapshot());
-    match found.map_err(Halt::because("looking for the VM"))? {
-        Some(row) => update_virtual_machine(cx, &key, vm, &row, before).await,
-        None => create_virtual_machine(cx, vm).await,
+    let found = found.map_err(Halt::because("looking for the VM"));
+    let found = found.inspect_err(|halt| emit_failure(cx, vm, "ReconcileNormalFailure", halt))?;
+    if let Some(row) = found {
+        // What was started and failed has its event already.
+        let is_told = before.is_some();
+        let ended = update_virtual_machine(cx, &key, vm, &row, before).await;
+        if !is_told {
+            ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "UpdateFailure", halt));
+        }
+        ended
+    } else {
+        let ended = create_virtual_machine(cx, vm).await;
+        ended.as_ref().err().inspect(|halt| emit_failure(cx, vm, "CreateFailure", halt));
+        ended
+    }
+}
+
+/// What is tried again is told; what waits for a person, or for its time, has a condition.
+fn emit_failure(cx: &Context, vm: &VirtualMachine, reason: &str, halt: &Halt) {
+    if let Halt::Failed(failure) = halt {
+        cx.events.warning(vm, reason, &roost_supervise::Chain(failure).to_string());
     }
 }
 

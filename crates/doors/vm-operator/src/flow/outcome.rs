@@ -124,6 +124,9 @@ fn joined(all: &[String]) -> String {
 /// When no event may come, keys are looked at by time.
 const WITHOUT_SIGNALS: Duration = Duration::from_secs(5);
 
+/// Until a VM that has not been shown closely is asked for once more; that it is shown brings its key back earlier.
+const ASK_AGAIN: Duration = Duration::from_secs(30);
+
 /// What the end of a flow asks for.
 pub(crate) struct Delays {
     pub(crate) create_requeue: Duration,
@@ -138,6 +141,8 @@ pub(crate) fn result_of(ended: Flow<Next>, delays: &Delays) -> Result<Next, Pass
         Err(halt) => halt,
     };
     match halt {
+        // A close-up that was asked for while the VM was not there is not told: it has to be asked for again.
+        Halt::Done(Done::NotSeenYet) if delays.has_signals => Ok(Next::After(ASK_AGAIN)),
         Halt::Done(done) => {
             tracing::debug!(?done, "the pass ends");
             let is_told = delays.has_signals;
@@ -208,6 +213,12 @@ mod tests {
                 without,
                 Err(Halt::Done(Done::Reconfigured)),
                 Some(Next::After(5 * SECOND)),
+            ),
+            (
+                "not seen yet",
+                with,
+                Err(Halt::Done(Done::NotSeenYet)),
+                Some(Next::After(30 * SECOND)),
             ),
             ("requeue", with, Err(Halt::Requeue(SECOND)), Some(Next::After(SECOND))),
             ("requeue at once", with, Err(Halt::Requeue(Duration::ZERO)), Some(Next::Now)),

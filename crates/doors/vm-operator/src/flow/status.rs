@@ -4,17 +4,37 @@ use kube::ResourceExt as _;
 use roost_controller::Key;
 
 use super::Context;
-use super::outcome::Flow;
+use super::outcome::{Done, Flow};
 use crate::api::VirtualMachine;
+use crate::api::condition::{ConditionType, find};
 use crate::provider::{self, Around, GroupLink, Seen, mark_ready};
 
 pub(super) async fn reconcile_status(cx: &Context, vm: &mut VirtualMachine, seen: &Seen) -> Flow {
     let around = around(cx, vm, seen).await;
+    let was = readiness(vm);
     provider::reconcile_status(vm, seen, &around, cx.now());
     if let Some(probed) = cx.probes.result(&Key::of(vm)) {
         mark_ready(vm, &probed, cx.now());
     }
+    emit_readiness(cx, vm, was.as_deref());
     Ok(())
+}
+
+fn readiness(vm: &VirtualMachine) -> Option<String> {
+    find(vm.conditions(), ConditionType::Ready).map(|ready| ready.status.clone())
+}
+
+/// Only a turn is news.
+fn emit_readiness(cx: &Context, vm: &VirtualMachine, was: Option<&str>) {
+    let Some(ready) = find(vm.conditions(), ConditionType::Ready) else { return };
+    if Some(ready.status.as_str()) == was {
+        return;
+    }
+    match ready.status.as_str() {
+        "True" => cx.events.normal(vm, "Ready", "the readiness probe succeeds"),
+        "False" => cx.events.warning(vm, "NotReady", &ready.message),
+        _ => cx.events.warning(vm, "Unknown", &ready.message),
+    }
 }
 
 async fn around(cx: &Context, vm: &VirtualMachine, seen: &Seen) -> Around {
@@ -31,6 +51,7 @@ async fn around(cx: &Context, vm: &VirtualMachine, seen: &Seen) -> Around {
         managed_snapshots: snapshots.iter().map(|snapshot| snapshot.name_any()).collect(),
         group: group(cx, vm, &namespace),
         resizes_classes: cx.provider.settings.features.resize,
+        power_error: cx.provider.steps.last_error(&Key::of(vm), Done::PowerStateUpdated),
     }
 }
 

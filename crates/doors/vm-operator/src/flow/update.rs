@@ -81,7 +81,11 @@ pub(crate) async fn update_virtual_machine(
 }
 
 fn fetch_properties(cx: &Context, row: &Arc<Vm>) -> Flow<Seen> {
-    cx.provider.see(row)
+    // Whoever looks at the object is to see why nothing happens.
+    cx.provider.see(row).map_err(|halt| match halt {
+        Halt::NoRequeue(why) => Halt::failed(why),
+        halt => halt,
+    })
 }
 
 /// The markers say by which version an object was last brought up to date; what older ones did not have is filled in from the VM.

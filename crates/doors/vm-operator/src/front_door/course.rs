@@ -187,7 +187,8 @@ impl Way<'_> {
         let (used, most) = self.seen.creates;
         let last = self.seen.passes.last_word();
         let waits = last.filter(|passed| passed.words == TOO_MANY_CREATES);
-        let stage = Stage::new("slot", "few enough VMs are being made", waits.is_none());
+        let stage = Stage::new("slot", "few enough VMs are being made", waits.is_none())
+            .weighing(used, most);
         let stage = match waits {
             Some(passed) => stage
                 .noting(format!("{used} of {most} VMs are being made"))

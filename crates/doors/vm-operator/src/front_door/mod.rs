@@ -1,18 +1,24 @@
 //! The door as the house shows it: objects on their way, VMs, create slots, the queue by level, the image cache; and what persons may tell it.
 
 mod course;
+mod needs;
 mod shown;
 pub(crate) mod trail;
 
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use roost_controller::{Key, Status, Trigger};
-use roost_door::{Acting, Action, DoorWords, FrontDoor, Order, Refused, Steer, Summary};
+use roost_door::{
+    Acting, Action, DoorWords, FrontDoor, Order, Refused, Steer, Summary, api_server_outage,
+};
 use roost_fleet::{Decided, Draft, Snapshot, Vm};
-use roost_views::{CheckView, DecisionView, RequestDetail, RequestView, VmDetail, VmView};
+use roost_views::{
+    CheckView, DecisionView, OutageView, RequestDetail, RequestView, VmDetail, VmView,
+};
 use serde_json::json;
 
 use self::course::Seen;
@@ -108,6 +114,11 @@ impl VmDoor {
         self.cx.stores.vms.get(&Key::new(namespace, name))
     }
 
+    fn shown(&self, joined: &Joined, now: Timestamp) -> RequestView {
+        let running = self.cx.provider.steps.running(&Key::of(joined.vm.as_ref()));
+        shown::request(joined, running, now, &self.priority)
+    }
+
     fn detail(&self, joined: &Joined) -> Option<VmDetail> {
         let vm = shown::vm(joined, self.cx.provider.steps.running(&Key::of(joined.vm.as_ref())))?;
         let timeline = self.cx.provider.fleet.timelines().of(&vm.name);
@@ -158,7 +169,7 @@ impl FrontDoor for VmDoor {
         let (seen, now) = (self.snapshot(), self.cx.now());
         let vms = self.cx.stores.vms.objects().into_iter();
         let mut all: Vec<_> = vms
-            .map(|vm| shown::request(&self.join(vm, &seen), now, &self.priority))
+            .map(|vm| self.shown(&self.join(vm, &seen), now))
             .map(|request| RequestView {
                 verdict: request.verdict.map(DecisionView::brief),
                 ..request
@@ -170,7 +181,7 @@ impl FrontDoor for VmDoor {
 
     fn request(&self, id: &str) -> Option<RequestDetail> {
         let joined = self.join(self.get(id)?, &self.snapshot());
-        let request = shown::request(&joined, self.cx.now(), &self.priority);
+        let request = self.shown(&joined, self.cx.now());
         let mut decisions = shown::passed(&joined, id);
         decisions.extend(request.verdict.clone());
         let vm = self.detail(&joined);
@@ -202,6 +213,23 @@ impl FrontDoor for VmDoor {
         };
         let mut vms = self.cx.stores.vms.objects().into_iter().filter(is_meant);
         vms.find_map(|vm| self.detail(&self.join(vm, &seen)))
+    }
+
+    fn forgets_ended(&self) -> bool {
+        true
+    }
+
+    fn advice(&self, gate: &str) -> Option<&'static str> {
+        needs::advice(gate)
+    }
+
+    fn runbook(&self) -> Option<&'static str> {
+        Some("reconcile-fails")
+    }
+
+    fn outages(&self) -> Vec<OutageView> {
+        let lost = self.status.server_trouble().into_iter();
+        lost.map(|it| api_server_outage(it.since, it.words, WORDS.nouns)).collect()
     }
 
     fn steer(&self) -> Option<&dyn Steer> {

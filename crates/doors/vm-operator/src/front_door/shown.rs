@@ -8,8 +8,8 @@ use kube::ResourceExt as _;
 use roost_controller::Key;
 use roost_fleet::Step;
 use roost_views::{
-    DecisionView, Ended, Facts, GaugeView, LimitView, Mood, Part, Power, RequestState, RequestView,
-    StepView, SubjectKind, TileView, Unit, VmKind, VmPhase, VmView,
+    DecisionView, Ended, Facts, GaugeView, LimitView, Mood, Part, Power, RequestView, StepView,
+    SubjectKind, TileView, Unit, VmKind, VmPhase, VmView,
 };
 
 use super::{Joined, WORDS};
@@ -21,15 +21,17 @@ use crate::provider::Running;
 /// How long a guest may take to an address before a person should look. As for its priority.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-pub(super) fn request(joined: &Joined, now: Timestamp, priority: &PrioritySettings) -> RequestView {
+pub(super) fn request(
+    joined: &Joined,
+    running: Option<Running>,
+    now: Timestamp,
+    priority: &PrioritySettings,
+) -> RequestView {
     let (vm, course) = (&joined.vm, &joined.course);
     let id = vm.namespaced_name();
-    let name = course.has_vm.then(|| vm.name_any());
-    let state = match (vm.is_being_deleted(), course.has_vm) {
-        (false, _) => course.state(),
-        (true, true) => RequestState::Leaving,
-        (true, false) => RequestState::Ended,
-    };
+    let name = has_vm(joined).then(|| vm.name_any());
+    let part = has_vm(joined).then(|| phase(vm, running, joined).part);
+    let state = course.standing(part, vm.is_being_deleted());
     let at = joined.passes.running.as_ref().map(|walk| (walk.at, walk.since));
     let at = at.or(joined.passes.last);
     let status = vm.status.as_ref();
@@ -95,9 +97,14 @@ pub(super) fn passed(joined: &Joined, id: &str) -> Vec<DecisionView> {
     joined.passes.past.iter().map(view).collect()
 }
 
+/// There is one, or one is being made.
+fn has_vm(joined: &Joined) -> bool {
+    joined.course.has_vm || joined.row.is_some()
+}
+
 /// `None` while there is none.
 pub(super) fn vm(joined: &Joined, running: Option<Running>) -> Option<VmView> {
-    if !joined.course.has_vm && joined.row.is_none() {
+    if !has_vm(joined) {
         return None;
     }
     let (vm, row) = (&joined.vm, joined.row.as_deref());

@@ -217,3 +217,12 @@ async fn an_old_routine_key_rises_but_not_to_the_levels_of_people() {
     assert_eq!(taken[0], "urgent");
     assert_eq!(taken.len(), 3);
 }
+
+#[test]
+fn without_priorities_all_are_alike() {
+    let settings = PrioritySettings { is_used: false, ..PrioritySettings::default() };
+    let new = VirtualMachine::default();
+    for cause in [Cause::Created, Cause::InitialList, Cause::Signal, Cause::Deleted] {
+        assert_eq!(priority(Some(&new), cause, Timestamp::UNIX_EPOCH, &settings), 0);
+    }
+}

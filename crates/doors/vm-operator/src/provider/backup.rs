@@ -10,10 +10,13 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
+use roost_vim::wire::types::VirtualDevice;
+use serde_json::{Value, json};
 
 use super::Seen;
 use crate::api::VirtualMachine;
 use crate::api::names::{annotation, extra_config, label};
+use crate::api::vm::{VolumeStatus, VolumeType};
 
 /// Annotations that this program writes by itself; they say nothing about what is wanted.
 const OWN: &[&str] = &[
@@ -28,6 +31,7 @@ const OWN: &[&str] = &[
     annotation::CREATED_AT_BUILD_VERSION,
     annotation::CREATED_AT_SCHEMA_VERSION,
     annotation::APPLY_POWER_STATE_TIME,
+    annotation::BACKUP_VERSION,
     annotation::SNAPSHOT_REVERT_IN_PROGRESS,
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
@@ -109,6 +113,57 @@ pub(crate) fn secret_keys(secrets: &[Arc<Secret>], seen: &Seen) -> Option<(Strin
     Some((extra_config::BACKUP_ADDITIONAL_YAML.to_owned(), text))
 }
 
+/// The keys that must be written so that the VM carries the list of its disks: those of claims with their claims, and its own. None if it does.
+pub(crate) fn disk_keys(
+    vm: &VirtualMachine,
+    disks: &[VirtualDevice],
+    known: impl Fn(&str) -> Option<String>,
+    access_modes: impl Fn(&str) -> Vec<String>,
+) -> Vec<(String, String)> {
+    let file = |disk: &VirtualDevice| disk.backing.as_ref()?.file_name.clone();
+    let uuid = |disk: &VirtualDevice| disk.backing.as_ref()?.uuid.clone();
+    let volumes = vm.status.as_ref().map(|status| status.volumes.as_slice()).unwrap_or_default();
+    let (mut claimed, mut claims) = (Vec::new(), Vec::new());
+    for volume in &vm.spec.volumes {
+        let is_it = |of: &&VolumeStatus| {
+            of.type_ == VolumeType::Managed && of.attached && of.name == volume.name
+        };
+        let Some(claim) = volume.claim_name() else { continue };
+        let Some(attached) = volumes.iter().find(is_it) else { continue };
+        let of = disks.iter().find(|disk| {
+            uuid(disk).is_some_and(|own| own.eq_ignore_ascii_case(&attached.disk_uuid))
+        });
+        claims.push(json!({
+            "FileName": of.and_then(file).unwrap_or_default(),
+            "PVCName": claim,
+            "AccessModes": access_modes(claim),
+            "UUID": attached.disk_uuid,
+        }));
+        claimed.extend(of.map(|disk| disk.key));
+    }
+    let own = disks.iter().filter(|disk| !claimed.contains(&disk.key)).filter_map(file);
+    let own: Vec<Value> = own.map(|file| json!({ "FileName": file })).collect();
+    let mut keys = Vec::new();
+    for (key, list) in
+        [(extra_config::BACKUP_PVC_DISKS, claims), (extra_config::BACKUP_CLASSIC_DISKS, own)]
+    {
+        let wanted = if list.is_empty() { String::new() } else { Value::from(list).to_string() };
+        if known(key).and_then(|text| unpack(&text)).unwrap_or_default() != wanted {
+            let packed = if wanted.is_empty() { Some(wanted) } else { pack(wanted.as_bytes()) };
+            keys.extend(packed.map(|text| (key.to_owned(), text)));
+        }
+    }
+    keys
+}
+
+/// The version of the copy that the VM carries is the one that its object knows: one that is newer here than there is the sign of a restore.
+pub(crate) fn note_version(vm: &mut VirtualMachine, carried: Option<&str>) {
+    let (key, Some(carried)) = (annotation::BACKUP_VERSION, carried) else { return };
+    if vm.annotations().get(key).map(String::as_str) != Some(carried) {
+        vm.annotations_mut().insert(key.to_owned(), carried.to_owned());
+    }
+}
+
 /// The object that a VM carries, also as others have written it.
 pub(crate) fn decode(text: &str) -> Option<VirtualMachine> {
     serde_saphyr::from_str(&unpack(text)?).ok()
@@ -116,6 +171,8 @@ pub(crate) fn decode(text: &str) -> Option<VirtualMachine> {
 
 #[cfg(test)]
 mod tests {
+    use roost_vim::wire::types::VirtualDeviceBackingInfo;
+
     use super::*;
 
     #[test]
@@ -133,6 +190,52 @@ mod tests {
         assert!(back.status.is_none() && back.annotations().is_empty());
         assert_eq!(copy_of(&back), copy_of(&vm));
         assert_eq!(decode("no base64"), None);
+    }
+
+    #[test]
+    fn disks_are_listed_with_their_claims_and_only_what_differs_is_written() {
+        let vm: VirtualMachine = serde_json::from_value(json!({
+            "metadata": { "name": "web-0" },
+            "spec": { "volumes": [
+                { "name": "data", "persistentVolumeClaim": { "claimName": "c" } },
+                { "name": "later", "persistentVolumeClaim": { "claimName": "d" } },
+            ] },
+            "status": { "volumes": [
+                { "name": "data", "type": "Managed", "attached": true, "diskUUID": "6000C29A" },
+                { "name": "later", "type": "Managed", "attached": false, "diskUUID": "" },
+            ] },
+        }))
+        .unwrap();
+        let disk = |key: i32, file: &str, uuid: &str| VirtualDevice {
+            key,
+            backing: Some(VirtualDeviceBackingInfo {
+                file_name: Some(file.into()),
+                uuid: Some(uuid.into()),
+                ..VirtualDeviceBackingInfo::default()
+            }),
+            ..VirtualDevice::default()
+        };
+        let disks =
+            [disk(2000, "[ds] a/a.vmdk", "6000aaaa"), disk(2001, "[ds] fcd/x.vmdk", "6000c29a")];
+        let modes = |claim: &str| vec![format!("{claim}-ReadWriteOnce")];
+        let keys = disk_keys(&vm, &disks, |_| None, modes);
+        let of = |key: &str| {
+            let (_, text) = keys.iter().find(|(own, _)| own == key).unwrap();
+            serde_json::from_str::<Value>(&unpack(text).unwrap()).unwrap()
+        };
+        assert_eq!(
+            of(extra_config::BACKUP_PVC_DISKS),
+            json!([{ "FileName": "[ds] fcd/x.vmdk", "PVCName": "c", "AccessModes": ["c-ReadWriteOnce"], "UUID": "6000C29A" }])
+        );
+        assert_eq!(
+            of(extra_config::BACKUP_CLASSIC_DISKS),
+            json!([{ "FileName": "[ds] a/a.vmdk" }])
+        );
+        let known =
+            |key: &str| keys.iter().find(|(own, _)| own == key).map(|(_, text)| text.clone());
+        assert!(disk_keys(&vm, &disks, known, modes).is_empty(), "it carries them");
+        let fewer = disk_keys(&vm, &disks[1..], known, modes);
+        assert_eq!(fewer, [(extra_config::BACKUP_CLASSIC_DISKS.to_owned(), String::new())]);
     }
 
     #[test]

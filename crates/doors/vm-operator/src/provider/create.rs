@@ -323,7 +323,7 @@ impl Provider {
         mut reservation: Reservation,
     ) -> Flow {
         let CreateArgs { key, instance_uuid, by, wrote } = args;
-        let told = self.steps.begin::<()>(&key, Done::CreateStarted, self.now());
+        let told = self.steps.begin(&key, Done::CreateStarted, self.now()).into_told();
         let machines = self.fleet.machines().clone();
         let work = async move {
             let new = NewMachine {

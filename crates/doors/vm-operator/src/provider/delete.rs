@@ -82,6 +82,14 @@ impl Provider {
         if ended.is_some_and(|ended| ended.step == Done::DeleteStarted) {
             return Err(Halt::Requeue(LATE_NEWS));
         }
+        // Whose it is stands in the close-up. One that vCenter does not reach, or that has lost its marks, is not shown.
+        match self.see(&row) {
+            Err(Halt::NoRequeue(why)) => return Err(Halt::failed(why)),
+            Err(halt @ Halt::Done(_)) if row.connection == Connection::Connected => {
+                return Err(halt);
+            }
+            _ => {}
+        }
         let now = cx.now();
         match plan(&row, vm.power_off_mode(), self.steps.asked(&key), now) {
             Step::NotConnected => {
@@ -202,7 +210,7 @@ impl Provider {
         self.steps.may_begin(key, Done::DeleteStarted, now)?;
         let hold = self.hold(row)?;
         hold.leaving();
-        let told = self.steps.begin::<()>(key, Done::DeleteStarted, now);
+        let told = self.steps.begin(key, Done::DeleteStarted, now).into_told();
         let machines = self.fleet.machines().clone();
         self.fleet.machines().start(async move { machines.destroy(&hold).await }, told);
         Err(Halt::Done(Done::DeleteStarted))
@@ -238,14 +246,15 @@ impl Provider {
             .extra_config(extra_config::PAUSE, "");
         self.steps.may_begin(&key, Done::CleanedUp, cx.now())?;
         let hold = self.hold(&row)?;
-        let told = self.steps.begin(&key, Done::CleanedUp, cx.now());
+        let begun = self.steps.begin(&key, Done::CleanedUp, cx.now());
         let call = ReconfigVmTask { this: row.id.moref(), spec };
-        let started =
-            self.fleet.machines().start_task(hold, Phase::RECONFIGURING, &call, wrote, told).await;
+        let (machines, phase) = (self.fleet.machines(), Phase::RECONFIGURING);
+        let started = machines.start_task(hold, phase, &call, wrote, begun.told()).await;
         if let Err(error) = started {
-            self.steps.never_began(&key);
+            begun.never_began();
             return Err(Halt::because(format!("cleaning up {}", vm.name_any()))(error));
         }
+        begun.goes_on();
         Err(Halt::Done(Done::CleanedUp))
     }
 }

@@ -31,7 +31,8 @@ use roost_fleet::{
 };
 
 pub(crate) use self::backup::{
-    backup_keys, decode as decode_backup, is_paused as is_backup_paused, secret_keys,
+    backup_keys, decode as decode_backup, disk_keys, is_paused as is_backup_paused, note_version,
+    secret_keys,
 };
 pub(crate) use self::compute::Compute;
 pub(crate) use self::config::{
@@ -53,7 +54,7 @@ pub(crate) use self::status::{
 pub(crate) use self::steps::{Running, Steps};
 pub(crate) use self::stores::Stores;
 
-use crate::api::names::extra_config;
+use crate::api::names::{SUPERVISOR_EXTENSION, extra_config};
 use crate::flow::{Done, Flow, Halt};
 use crate::images::Descriptors;
 
@@ -156,7 +157,22 @@ impl Provider {
         let Some(detail) = close_up.of(&row.id).filter(|detail| detail.hardware().is_some()) else {
             return Err(Halt::Done(Done::NotSeenYet));
         };
-        Ok(Seen { row: Arc::clone(row), detail })
+        let seen = Seen { row: Arc::clone(row), detail };
+        self.check_not_supervised(&seen)?;
+        Ok(seen)
+    }
+
+    /// A VM of the platform of VMware itself has the same marks as ours. It is left alone, unless we are told to work under its name.
+    fn check_not_supervised(&self, seen: &Seen) -> Flow {
+        let is_theirs = seen.managed_by().as_deref() == Some(SUPERVISOR_EXTENSION)
+            && self.settings.extension_key != SUPERVISOR_EXTENSION;
+        if is_theirs {
+            let name = &seen.row.name;
+            return Err(Halt::NoRequeue(format!(
+                "{name} is managed by {SUPERVISOR_EXTENSION}, the vSphere Supervisor, and left alone; ExtensionKey says under whose name VMs are managed here"
+            )));
+        }
+        Ok(())
     }
 
     /// Whether somebody works at the VM.

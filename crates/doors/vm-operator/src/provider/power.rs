@@ -37,7 +37,8 @@ impl Provider {
     ) -> Flow {
         self.steps.may_begin(key, done, self.now())?;
         let hold = self.hold(&seen.row)?;
-        let told = self.steps.begin(key, done, self.now());
+        let begun = self.steps.begin(key, done, self.now());
+        let told = begun.told();
         // A process that crashed has left it: the guest is told at its next power-on.
         let is_pending = |error: &MachineError| {
             error.fault().is_some_and(|fault| fault.is("CustomizationPending"))
@@ -48,13 +49,14 @@ impl Provider {
         };
         let started = self.fleet.machines().start_task(hold, phase, call, wrote, told).await;
         if let Err(error) = started {
-            self.steps.never_began(key);
+            begun.never_began();
             // It is as wanted: only the news of it is late. They may never come, when somebody changes it back before: then nothing has changed.
             if error.fault().is_some_and(|fault| fault.is("InvalidPowerState")) {
                 return Err(Halt::Requeue(LATE_NEWS));
             }
             return Err(Halt::because(format!("{phase}"))(error));
         }
+        begun.goes_on();
         Err(Halt::Done(done))
     }
 
@@ -108,6 +110,7 @@ impl Provider {
         seen: &Seen,
         done: Done,
         spec: VirtualMachineConfigSpec,
+        stays_on: bool,
     ) -> Flow {
         let mut wrote = Wrote::new();
         if let Some(cpus) = spec.num_cpus.and_then(|cpus| cpus.try_into().ok()) {
@@ -117,8 +120,37 @@ impl Provider {
             wrote = wrote.memory_mb(memory);
         }
         self.steps.note_request(key, print_of(&spec));
+        // Disks that are open are tracked from the next time on that they are opened.
+        let must_resume =
+            stays_on && seen.power() == Power::On && spec.change_tracking_enabled.is_some();
         let call = ReconfigVmTask { this: seen.id().moref(), spec };
+        if must_resume {
+            return self.reconfigure_and_resume(key, seen, done, call, wrote);
+        }
         self.start_task(key, seen, (done, Phase::RECONFIGURING), &call, wrote).await
+    }
+
+    /// A short suspension makes a running VM open its disks anew. It is one step: nothing else happens to the VM in between, and one that stays suspended
+    /// because its process ends is powered on as any other that is wanted on.
+    fn reconfigure_and_resume(
+        &self,
+        key: &Key,
+        seen: &Seen,
+        done: Done,
+        call: ReconfigVmTask,
+        wrote: Wrote,
+    ) -> Flow {
+        self.steps.may_begin(key, done, self.now())?;
+        let hold = self.hold(&seen.row)?;
+        let told = self.steps.begin(key, done, self.now()).into_told();
+        let machines = self.fleet.machines().clone();
+        let work = async move {
+            machines.run_task(&hold, Phase::RECONFIGURING, &call, wrote).await?;
+            machines.suspend(&hold).await?;
+            machines.power_on(&hold).await
+        };
+        self.fleet.machines().start(work, told);
+        Err(Halt::Done(done))
     }
 
     /// Whether vCenter has taken the same request again and again without becoming what it says: some servers do not know every field. It is not sent for a while
@@ -156,7 +188,7 @@ impl Provider {
     ) -> Flow {
         self.steps.may_begin(key, Done::Restarted, self.now())?;
         let hold = self.hold(&seen.row)?;
-        let told = self.steps.begin::<()>(key, Done::Restarted, self.now());
+        let told = self.steps.begin(key, Done::Restarted, self.now()).into_told();
         let machines = self.fleet.machines().clone();
         let note = roost_vim::Reconfigure {
             extra_config: vec![(

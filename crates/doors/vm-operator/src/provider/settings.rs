@@ -60,6 +60,8 @@ pub struct Features {
     pub backup: bool,
     /// Also the Secrets of its bootstrap. Whoever may read the VM in vCenter can read them then.
     pub backup_secrets: bool,
+    /// Also the list of its disks with their claims, and the version of the copy.
+    pub backup_disks: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +115,7 @@ impl Default for Features {
             resize: true,
             backup: true,
             backup_secrets: false,
+            backup_disks: false,
         }
     }
 }

@@ -4,14 +4,22 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use roost_controller::Key;
+use roost_fleet::{Phase, Wrote};
 use roost_vim::NewSnapshot;
+use roost_vim::wire::methods::CreateSnapshotExTask;
 use roost_vim::wire::types::{OptionValue, VirtualMachineSnapshotInfo};
-use roost_vim::wire::{MoRef, Value};
+use roost_vim::wire::{Element, MoRef, Value};
 
 use super::{Provider, Seen, decode_backup, walk};
 use crate::api::names::extra_config;
-use crate::api::{VirtualMachine, VirtualMachineSnapshot};
+use crate::api::{GoDuration, VirtualMachine, VirtualMachineSnapshot};
 use crate::flow::{Done, Flow, Halt};
+
+/// How long a guest may take to come to rest: whole minutes, within what vSphere takes.
+fn quiesce_minutes(timeout: &GoDuration) -> Option<i32> {
+    let minutes = timeout.parse().ok()?.as_secs().div_ceil(60);
+    i32::try_from(minutes.clamp(5, 240)).ok()
+}
 
 impl Provider {
     /// The copy of the object that is frozen in a snapshot. One call.
@@ -51,15 +59,34 @@ impl Provider {
     ) -> Flow {
         self.steps.may_begin(key, Done::SnapshotStarted, self.now())?;
         let hold = self.hold(&seen.row)?;
-        let told = self.steps.begin::<MoRef>(key, Done::SnapshotStarted, self.now());
+        let told = self.steps.begin(key, Done::SnapshotStarted, self.now()).into_told();
         let machines = self.fleet.machines().clone();
+        let spec = &wanted.spec;
+        let minutes = spec.quiesce.as_ref().and_then(|of| quiesce_minutes(of.timeout.as_ref()?));
         let new = NewSnapshot {
-            description: wanted.spec.description.clone(),
-            memory: wanted.spec.memory,
-            quiesce: wanted.spec.quiesce.is_some(),
+            description: spec.description.clone(),
+            memory: spec.memory,
+            quiesce: spec.quiesce.is_some(),
             ..NewSnapshot::new(wanted.name_any())
         };
-        let work = async move { machines.create_snapshot(&hold, &new).await };
+        let vm = seen.id().moref();
+        let work = async move {
+            let Some(minutes) = minutes else {
+                return machines.create_snapshot(&hold, &new).await.map(drop);
+            };
+            let quiesce = Element::new("quiesceSpec")
+                .typed("VirtualMachineGuestQuiesceSpec")
+                .with_field("timeout", &minutes);
+            let call = CreateSnapshotExTask {
+                this: vm,
+                name: new.name,
+                description: Some(new.description),
+                memory: new.memory,
+                quiesce_spec: Some(quiesce),
+            };
+            let taken = machines.run_task(&hold, Phase::SNAPSHOTTING, &call, Wrote::new()).await;
+            taken.map(drop)
+        };
         self.fleet.machines().start(work, told);
         Err(Halt::Done(Done::SnapshotStarted))
     }
@@ -67,7 +94,7 @@ impl Provider {
     pub(crate) fn revert(&self, key: &Key, seen: &Seen, snapshot: &MoRef) -> Flow {
         self.steps.may_begin(key, Done::RevertStarted, self.now())?;
         let hold = self.hold(&seen.row)?;
-        let told = self.steps.begin::<()>(key, Done::RevertStarted, self.now());
+        let told = self.steps.begin(key, Done::RevertStarted, self.now()).into_told();
         let (machines, snapshot) = (self.fleet.machines().clone(), snapshot.clone());
         let work = async move { machines.revert_to_snapshot(&hold, &snapshot).await };
         self.fleet.machines().start(work, told);
@@ -77,10 +104,25 @@ impl Provider {
     /// Starts the removal of a snapshot; its end brings the snapshot's own key back, by the VM's.
     pub(crate) fn remove_snapshot(&self, key: &Key, seen: &Seen, snapshot: &MoRef) -> Flow {
         let hold = self.hold(&seen.row)?;
-        let told = self.steps.begin::<()>(key, Done::SnapshotStarted, self.now());
+        let told = self.steps.begin(key, Done::SnapshotStarted, self.now()).into_told();
         let (machines, snapshot) = (self.fleet.machines().clone(), snapshot.clone());
         let work = async move { machines.remove_snapshot(&hold, &snapshot, false).await };
         self.fleet.machines().start(work, told);
         Err(Halt::Done(Done::SnapshotStarted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_comes_to_rest_within_whole_minutes_that_vsphere_takes() {
+        for (timeout, want) in
+            [("15m", Some(15)), ("7m30s", Some(8)), ("10s", Some(5)), ("12h", Some(240))]
+        {
+            assert_eq!(quiesce_minutes(&GoDuration::new(timeout)), want, "{timeout}");
+        }
+        assert_eq!(quiesce_minutes(&GoDuration::new("soon")), None);
     }
 }

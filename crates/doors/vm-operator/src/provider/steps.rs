@@ -51,8 +51,9 @@ const TAKEN_IN_VAIN: u32 = 3;
 const IN_VAIN: Backoff = Backoff::new(Duration::from_mins(1), Duration::from_hours(1));
 
 /// A step that failed, and may not be begun again before its time. The queue's own back-off does not count it: starting a step is a success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Failed {
+    error: String,
     times: u32,
     not_before: Timestamp,
 }
@@ -73,6 +74,58 @@ pub(crate) struct Ended {
     pub(crate) step: Done,
     pub(crate) since: Timestamp,
     pub(crate) error: Option<String>,
+}
+
+/// A step that has begun. Dropped before its end is told, as with a pass that is given up in the middle of its request, it does not run any more, and the
+/// object is looked at again: nobody knows how far the request came.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Begun {
+    steps: Steps,
+    key: Key,
+    now: Timestamp,
+    started: Instant,
+    is_open: bool,
+}
+
+impl Begun {
+    /// What is to be told of the step's end. It says nothing when it is dropped.
+    pub(crate) fn told<T>(&self) -> impl FnOnce(Result<T, MachineError>) + Send + use<T> {
+        let (steps, key, now, begun) =
+            (self.steps.clone(), self.key.clone(), self.now, self.started);
+        move |ended| {
+            let error = ended.err().map(|error| Chain(&error).to_string());
+            steps.end(&key, error, now + begun.elapsed());
+        }
+    }
+
+    /// For work that goes on by itself: the step ends with it, however it ends.
+    pub(crate) fn into_told<T>(self) -> impl FnOnce(Result<T, MachineError>) + Send + use<T> {
+        move |ended| {
+            self.told()(ended);
+            self.goes_on();
+        }
+    }
+
+    /// Somebody else tells of its end.
+    pub(crate) fn goes_on(mut self) {
+        self.is_open = false;
+    }
+
+    /// It could not be started, and the pass says so.
+    pub(crate) fn never_began(mut self) {
+        self.is_open = false;
+        self.steps.state().running.remove(&self.key);
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.steps.state().running.remove(&self.key);
+            self.steps.signal(&self.key);
+        }
+    }
 }
 
 impl Steps {
@@ -99,24 +152,15 @@ impl Steps {
         }
     }
 
-    /// Notes that a step begins, and returns what is to be told of its end.
-    pub(crate) fn begin<T>(
-        &self,
-        key: &Key,
-        step: Done,
-        now: Timestamp,
-    ) -> impl FnOnce(Result<T, MachineError>) + Send + use<T> {
-        self.state().running.insert(key.clone(), Running { step, since: now });
-        let (steps, key, begun) = (self.clone(), key.clone(), Instant::now());
-        move |ended| {
-            let error = ended.err().map(|error| Chain(&error).to_string());
-            steps.end(&key, error, now + begun.elapsed());
-        }
+    /// Why a step failed when it was last tried.
+    pub(crate) fn last_error(&self, key: &Key, step: Done) -> Option<String> {
+        self.state().failed.get(&(key.clone(), step)).map(|failed| failed.error.clone())
     }
 
-    /// A step that could not be started.
-    pub(crate) fn never_began(&self, key: &Key) {
-        self.state().running.remove(key);
+    /// Notes that a step begins. It runs for as long as what is returned is held, or the step was handed to whoever tells of its end.
+    pub(crate) fn begin(&self, key: &Key, step: Done, now: Timestamp) -> Begun {
+        self.state().running.insert(key.clone(), Running { step, since: now });
+        Begun { steps: self.clone(), key: key.clone(), now, started: Instant::now(), is_open: true }
     }
 
     pub(crate) fn end(&self, key: &Key, error: Option<String>, now: Timestamp) {
@@ -124,17 +168,17 @@ impl Steps {
             let mut state = self.state();
             let Some(running) = state.running.remove(key) else { return };
             let of = (key.clone(), running.step);
-            if error.is_none() {
+            if let Some(error) = error.clone() {
+                let times = state.failed.get(&of).map_or(0, |of| of.times) + 1;
+                let not_before = now + AGAIN.pause(times);
+                state.failed.insert(of, Failed { error, times, not_before });
+            } else {
                 state.failed.remove(&of);
                 if running.step == Done::Reconfigured
                     && let Some(requested) = state.requested.get_mut(key)
                 {
                     (requested.taken, requested.last) = (requested.taken + 1, now);
                 }
-            } else {
-                let times = state.failed.get(&of).map_or(0, |of| of.times) + 1;
-                let not_before = now + AGAIN.pause(times);
-                state.failed.insert(of, Failed { times, not_before });
             }
             if running.step == Done::RevertStarted && error.is_none() {
                 state.reverted.insert(key.clone());
@@ -217,7 +261,7 @@ mod tests {
     #[test]
     fn a_step_runs_until_it_is_told_to_have_ended_and_is_taken_up_once() {
         let (steps, key, now) = (Steps::default(), Key::new("a", "b"), Timestamp::UNIX_EPOCH);
-        let told = steps.begin::<()>(&key, Done::Reconfigured, now);
+        let told = steps.begin(&key, Done::Reconfigured, now).into_told::<()>();
         assert_eq!(steps.running(&key).unwrap().step, Done::Reconfigured);
         assert_eq!(steps.take_ended(&key), None);
         told(Ok(()));
@@ -225,6 +269,28 @@ mod tests {
         let ended = Ended { step: Done::Reconfigured, since: now, error: None };
         assert_eq!(steps.take_ended(&key), Some(ended));
         assert_eq!(steps.take_ended(&key), None);
+    }
+
+    #[test]
+    fn a_step_that_is_given_up_on_the_way_does_not_run_for_ever() {
+        let (steps, key, now) = (Steps::default(), Key::new("a", "b"), Timestamp::UNIX_EPOCH);
+        let is_running = || steps.running(&key).is_some();
+        let begun = steps.begin(&key, Done::PowerStateUpdated, now);
+        let told = begun.told::<()>();
+        assert!(is_running());
+        // As when the future of a pass is dropped.
+        drop((told, begun));
+        assert!(!is_running(), "in its request");
+        drop(steps.begin(&key, Done::CreateStarted, now).into_told::<()>());
+        assert!(!is_running(), "in its work");
+        let begun = steps.begin(&key, Done::PowerStateUpdated, now);
+        let told = begun.told::<()>();
+        begun.goes_on();
+        assert!(is_running(), "the request was taken");
+        told(Ok(()));
+        assert!(!is_running());
+        steps.begin(&key, Done::PowerStateUpdated, now).never_began();
+        assert!(!is_running());
     }
 
     /// vcsim takes `managedBy` and does not keep it.
@@ -271,8 +337,10 @@ mod tests {
             assert!(!may(Done::CreateStarted, now + pause - 1), "{pause}");
             assert!(may(Done::CreateStarted, now + pause), "{pause}");
         }
+        assert_eq!(steps.last_error(&key, Done::CreateStarted).as_deref(), Some("full"));
         assert!(may(Done::Reconfigured, 20), "another step is another matter");
         fail(30, None);
         assert!(may(Done::CreateStarted, 30), "what went well has no pause");
+        assert_eq!(steps.last_error(&key, Done::CreateStarted), None);
     }
 }

@@ -49,6 +49,8 @@ pub struct VmOperatorSettings {
     pub flow: FlowSettings,
     /// `MAX_CONCURRENT_RECONCILES`.
     pub workers: usize,
+    /// `--use-priority-queue`.
+    pub uses_priorities: bool,
     /// `SYNC_PERIOD`.
     pub resync: Duration,
     /// `WATCH_NAMESPACE`; `None` is all.
@@ -66,6 +68,7 @@ impl Default for VmOperatorSettings {
             provider: ProviderSettings::default(),
             flow: FlowSettings::default(),
             workers: 20,
+            uses_priorities: true,
             resync: Duration::from_mins(30),
             namespace: None,
             lease: None,
@@ -102,7 +105,15 @@ impl VmOperator {
         registry: &mut Registry,
     ) -> Self {
         let VmOperatorSettings {
-            provider, flow, workers, resync, namespace, lease, admission, ..
+            provider,
+            flow,
+            workers,
+            uses_priorities,
+            resync,
+            namespace,
+            lease,
+            admission,
+            ..
         } = settings;
         let admission = AdmissionSettings {
             default_network: provider.network.clone(),
@@ -111,6 +122,7 @@ impl VmOperator {
         };
         let mut manager = Manager::new(client.clone(), "vm-operator", registry)
             .with_world(Arc::clone(fleet.clock()), random.fork("manager"));
+        let client = &manager.client().clone();
         if let Some(lease) = lease {
             manager = manager.with_lease(lease);
         }
@@ -188,7 +200,7 @@ impl VmOperator {
         let controller_settings = ControllerSettings {
             workers: workers.max(1),
             resync: Some(resync),
-            ageing: Some(priority::ageing()),
+            ageing: uses_priorities.then(priority::ageing),
             labels: priority::labels(),
             ..ControllerSettings::default()
         };
@@ -218,7 +230,8 @@ impl VmOperator {
         let trigger = controller.trigger();
         let snapshots_of = cx.stores.snapshots_of.clone();
         let promotes_disks = provider.settings.features.fast_deploy.is_some();
-        let priority = PrioritySettings { promotes_disks, ..PrioritySettings::default() };
+        let is_used = uses_priorities;
+        let priority = PrioritySettings { is_used, promotes_disks, ..PrioritySettings::default() };
         controller.reconcile(Arc::new(VirtualMachines {
             cx: Arc::clone(&cx),
             priority: priority.clone(),
@@ -265,7 +278,9 @@ impl VmOperator {
     pub fn webhooks(&self) -> Webhooks {
         let (cx, clock) = (&self.cx, Arc::clone(self.fleet.clock()));
         let settings = AdmissionSettings::clone(&cx.admission);
-        webhooks(settings, Arc::new(cx.stores.clone()), clock, self.random.fork("identities"))
+        let random = self.random.fork("identities");
+        let hooks = webhooks(settings, Arc::new(cx.stores.clone()), clock, random);
+        hooks.measured(self.manager.metrics())
     }
 
     /// The kinds around VMs.
@@ -350,6 +365,7 @@ impl VmOperator {
         // They end with this future, also when it is dropped.
         let mut beside = JoinSet::new();
         beside.spawn(follow(fleet));
+        beside.spawn(super::extension::run(Arc::clone(&cx), manager.status()));
         beside.spawn(super::linked_trial::run(Arc::clone(&cx), manager.status()));
         beside.spawn(Discovery::new(cx, manager.status()).run());
         beside.spawn(signals.run());

@@ -86,8 +86,8 @@ impl Reading<'_> {
 
 impl ProviderConfig {
     /// The keys of the ConfigMap: `VcPNID`, `VcPort`, `Datacenter`, `Datastore`, `Network`, `StorageClassRequired`, `CAFilePath`,
-    /// `InsecureSkipTLSVerify`, `UseInventoryAsContentSource`, and ours: `Folder`, `ResourcePool`, or `Zones` as a YAML list, `ContentLibraries`,
-    /// `ImageNamespaces`.
+    /// `InsecureSkipTLSVerify`, `UseInventoryAsContentSource`, and ours: `Folder`, `ResourcePool`, or `Zones` as a YAML list, `NamespaceFolders`,
+    /// `ContentLibraries`, `ImageNamespaces`, `ExtensionKey`.
     pub fn of_config_map(data: &BTreeMap<String, String>) -> Result<Self, Vec<String>> {
         let get = |key: &str| data.get(key).cloned();
         let mut at = Reading { get: &get, problems: Vec::new() };
@@ -125,6 +125,7 @@ impl ProviderConfig {
             network: at.text("Network").unwrap_or_else(|| usual.network.clone()),
             storage_class_required: at.switch("StorageClassRequired", false),
             per_namespace: at.switch("NamespaceFolders", true),
+            extension_key: at.text("ExtensionKey").unwrap_or(usual.extension_key),
             images,
             ..usual
         };
@@ -158,7 +159,17 @@ impl VmOperatorSettings {
         self.resync = at.duration("SYNC_PERIOD", self.resync);
         self.flow.async_signal = at.switch("ASYNC_SIGNAL_ENABLED", true);
         self.provider.async_create = at.switch("ASYNC_CREATE_ENABLED", true);
-        self.provider.features.backup_secrets = at.switch("BACKUP_SECRETS", false);
+        let features = &mut self.provider.features;
+        features.backup_secrets = at.switch("BACKUP_SECRETS", false);
+        features.backup_disks = at.switch("BACKUP_DISKS", false);
+        features.snapshots = at.switch("SNAPSHOTS_ENABLED", features.snapshots);
+        features.groups = at.switch("GROUPS_ENABLED", features.groups);
+        features.resize = at.switch("RESIZE_CPU_MEMORY_ENABLED", features.resize);
+        features.backup = at.switch("BACKUP_ENABLED", features.backup);
+        self.admission.mutable_networks = at.switch("MUTABLE_NETWORKS_ENABLED", false);
+        if at.switch("LOG_SENSITIVE_DATA", false) {
+            tracing::warn!("LOG_SENSITIVE_DATA is set: secrets are never in the log all the same");
+        }
         self.namespace = at.text("WATCH_NAMESPACE").or(self.namespace);
         if let Some(namespace) = at.text("POD_NAMESPACE") {
             self.flow.pod_namespace = namespace;
@@ -196,6 +207,7 @@ impl VmOperatorSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::Features;
 
     fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -212,6 +224,13 @@ mod tests {
             ("ASYNC_SIGNAL_ENABLED", "false"),
             ("ASYNC_CREATE_ENABLED", "false"),
             ("BACKUP_SECRETS", "true"),
+            ("BACKUP_DISKS", "true"),
+            ("SNAPSHOTS_ENABLED", "false"),
+            ("GROUPS_ENABLED", "false"),
+            ("RESIZE_CPU_MEMORY_ENABLED", "false"),
+            ("BACKUP_ENABLED", "false"),
+            ("MUTABLE_NETWORKS_ENABLED", "true"),
+            ("LOG_SENSITIVE_DATA", "true"),
             ("RATE_LIMIT_QPS", "50"),
             ("FAST_DEPLOY_MODE", "Direct"),
             ("IMAGE_CACHE_TTL", "90m"),
@@ -227,6 +246,17 @@ mod tests {
         assert_eq!(settings.provider.features.fast_deploy, Some(FastDeployMode::Direct));
         assert_eq!(settings.provider.image_cache_ttl, Some(Duration::from_mins(90)));
         assert!(!settings.flow.async_signal && !settings.provider.async_create);
+        let features = Features {
+            snapshots: false,
+            groups: false,
+            resize: false,
+            backup: false,
+            backup_secrets: true,
+            backup_disks: true,
+            ..settings.provider.features
+        };
+        assert_eq!(settings.provider.features, features);
+        assert!(settings.admission.mutable_networks);
         assert_eq!(settings.rate_limit, RateLimit { per_second: 50, burst: 1_000 });
         let privileged = ["alice", "system:serviceaccount:ops:backup"];
         assert_eq!(settings.admission.privileged_users, privileged);
@@ -280,8 +310,12 @@ mod tests {
             ("InsecureSkipTLSVerify", "true"),
             ("ContentLibraries", "golden, silver"),
             ("UseInventoryAsContentSource", "true"),
+            ("NamespaceFolders", "false"),
+            ("ExtensionKey", "com.example"),
         ]))
         .unwrap();
+        assert!(!config.provider.per_namespace);
+        assert_eq!(config.provider.extension_key, "com.example");
         assert_eq!(config.provider.images.libraries, ["golden", "silver"]);
         assert!(config.provider.images.inventory && config.provider.images.namespaces.is_empty());
         assert_eq!((config.host.as_str(), config.port, config.insecure), ("vc.example", 443, true));

@@ -11,7 +11,7 @@ use kube::ResourceExt as _;
 use roost_controller::{Draft, Key, Next, Pass, Reconciler, Store};
 
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true};
-use crate::api::names::annotation;
+use crate::api::names::{annotation, finalizer};
 use crate::api::{
     GroupMember, GroupMemberStatus, MemberKind, PowerState, VirtualMachine, VirtualMachineGroup,
     VirtualMachineGroupSpec,
@@ -59,8 +59,13 @@ impl Reconciler for Groups {
     async fn reconcile(&self, pass: &Pass<VirtualMachineGroup>) -> Result<Next, PassError> {
         let Some(mut group) = pass.draft() else { return Ok(Next::AwaitChange) };
         if group.is_being_deleted() {
+            // Members stay: they belong to themselves.
+            if group.remove_finalizer(finalizer::GROUP) {
+                self.cx.writer.save(&mut group).await?;
+            }
             return Ok(Next::AwaitChange);
         }
+        group.add_finalizer(finalizer::GROUP);
         if group.spec.next_force_power_state_sync_time == NOW {
             group.spec.next_force_power_state_sync_time = self.cx.now().to_string();
         }

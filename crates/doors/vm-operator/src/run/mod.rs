@@ -7,6 +7,7 @@ mod console;
 mod discovery;
 mod door;
 mod environment;
+mod extension;
 mod groups;
 mod linked_trial;
 mod metrics;

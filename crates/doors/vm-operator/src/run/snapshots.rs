@@ -8,7 +8,8 @@ use kube::ResourceExt as _;
 use roost_controller::{Draft, Key, Next, Pass, Reconciler, Store};
 
 use crate::api::condition::{ConditionType, Reason, mark_false, mark_true, sort};
-use crate::api::names::{finalizer, label};
+use crate::api::names::{annotation, finalizer, label};
+use crate::api::vm::{VolumeStatus, VolumeType};
 use crate::api::{SnapshotReference, VirtualMachine, VirtualMachineSnapshot};
 use crate::flow::{Context, Delays, Flow, Halt, PassError, named_snapshot, result_of};
 use crate::provider::{Seen, find};
@@ -95,7 +96,9 @@ impl Snapshots {
         status.power_state =
             Some(crate::provider::power_state(roost_fleet::Power::from(tree.state.as_str())));
         status.children = children;
-        mark_created(status, now);
+        mark_true(&mut status.conditions, ConditionType::SnapshotCreated, now);
+        let vm = self.vms.get(&Self::vm_key(snapshot));
+        mark_synced(snapshot, vm.as_deref(), now);
         Ok(Next::AwaitChange)
     }
 
@@ -120,16 +123,34 @@ impl Snapshots {
     }
 }
 
-fn mark_created(status: &mut crate::api::VirtualMachineSnapshotStatus, now: Timestamp) {
-    for kind in [
-        ConditionType::SnapshotCreated,
-        // Without volumes of claims nothing has to be told to a CSI driver.
-        ConditionType::SnapshotCsiSynced,
-        ConditionType::SnapshotReady,
-    ] {
-        mark_true(&mut status.conditions, kind, now);
+/// A CSI driver that has attached disks of claims has to hear of the snapshot, and says when it has. Without such disks, or without a driver, there is
+/// nobody to tell.
+fn mark_synced(snapshot: &mut VirtualMachineSnapshot, vm: Option<&VirtualMachine>, now: Timestamp) {
+    let volumes = vm.and_then(|vm| vm.status.as_ref()).map(|status| &status.volumes);
+    let is_attached =
+        |volume: &VolumeStatus| volume.type_ == VolumeType::Managed && volume.attached;
+    let has_claims = volumes.is_some_and(|volumes| volumes.iter().any(is_attached));
+    let sync = annotation::CSI_VOLUME_SYNC;
+    let said = snapshot.annotations().get(sync).map(String::as_str);
+    let waits = (has_claims || said.is_some()) && said != Some(SYNCED);
+    if waits && said.is_none() {
+        snapshot.annotations_mut().insert(sync.to_owned(), SYNC_REQUESTED.to_owned());
+    }
+    let (synced, ready) = (ConditionType::SnapshotCsiSynced, ConditionType::SnapshotReady);
+    let conditions = &mut snapshot.status_mut().conditions;
+    if waits {
+        let why = "the CSI driver has not taken note of it yet";
+        mark_false(conditions, synced, Reason::SnapshotCsiSyncInProgress, why, now);
+        mark_false(conditions, ready, Reason::SnapshotWaitingForCsiSync, why, now);
+    } else {
+        mark_true(conditions, synced, now);
+        mark_true(conditions, ready, now);
     }
 }
+
+/// What we write into the annotation, and what the driver answers there.
+const SYNC_REQUESTED: &str = "requested";
+const SYNCED: &str = "completed";
 
 /// The snapshot's object goes with its VM's.
 fn own(snapshot: &mut VirtualMachineSnapshot, vm: &VirtualMachine) {
@@ -144,4 +165,35 @@ fn own(snapshot: &mut VirtualMachineSnapshot, vm: &VirtualMachine) {
         uid,
         ..OwnerReference::default()
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_with_disks_of_claims_is_ready_when_the_driver_has_heard_of_it() {
+        let now = Timestamp::UNIX_EPOCH;
+        let vm = |volumes: serde_json::Value| -> VirtualMachine {
+            let vm = json!({ "metadata": { "name": "web-0" }, "status": { "volumes": volumes } });
+            serde_json::from_value(vm).unwrap()
+        };
+        let classic = vm(json!([{ "name": "boot", "type": "Classic", "attached": true }]));
+        let claimed = vm(json!([{ "name": "data", "type": "Managed", "attached": true }]));
+        let mut plain = VirtualMachineSnapshot::default();
+        mark_synced(&mut plain, Some(&classic), now);
+        assert!(plain.is_csi_synced() && plain.is_ready());
+        assert!(plain.annotations().is_empty(), "nobody is asked");
+        let mut waiting = VirtualMachineSnapshot::default();
+        for _ in 0..2 {
+            mark_synced(&mut waiting, Some(&claimed), now);
+            assert!(!waiting.is_csi_synced() && !waiting.is_ready());
+            assert_eq!(waiting.annotations()[annotation::CSI_VOLUME_SYNC], "requested");
+        }
+        waiting.annotations_mut().insert(annotation::CSI_VOLUME_SYNC.into(), "completed".into());
+        mark_synced(&mut waiting, Some(&claimed), now);
+        assert!(waiting.is_csi_synced() && waiting.is_ready());
+    }
 }

@@ -2,8 +2,9 @@
 
 use roost_vcenter_sim::{Action, GuestBehaviour, HostConnection, Power, Rule};
 use roost_vm_operator::FastDeployMode;
+use roost_vm_operator::api::VirtualMachineGroup;
 use roost_vm_operator::api::condition::ConditionType;
-use roost_vm_operator::api::names::{annotation, extra_config};
+use roost_vm_operator::api::names::{annotation, extra_config, finalizer};
 use roost_vm_operator::api::vm::{PowerState, PromoteDisksMode};
 use serde_json::json;
 use tokio::time::sleep;
@@ -80,6 +81,31 @@ async fn a_configuration_that_fails_does_not_keep_a_vm_from_going_off() {
         vm.status.as_ref().and_then(|of| of.change_block_tracking) == Some(true)
     })
     .await;
+}
+
+/// vSphere tracks the blocks of a disk from the next time on that it opens it.
+#[tokio::test(start_paused = true)]
+async fn tracking_of_blocks_takes_effect_on_a_running_vm_by_one_short_suspension() {
+    let lab = Lab::new().await;
+    lab.apply(&vm("web-0")).await;
+    lab.until_on("web-0").await;
+    sleep(minutes(5)).await;
+    let track = |on: bool| json!({ "spec": { "advanced": { "changeBlockTracking": on } } });
+    let is_tracked = |vm: &roost_vm_operator::api::VirtualMachine| {
+        vm.status.as_ref().and_then(|of| of.change_block_tracking)
+    };
+    let suspensions = || lab.site.vcenter.counters().calls_of("SuspendVM_Task");
+    lab.patch("web-0", track(true)).await;
+    lab.until("tracked", "web-0", |vm| is_tracked(vm) == Some(true)).await;
+    lab.until_on("web-0").await;
+    sleep(minutes(5)).await;
+    assert_eq!((suspensions(), lab.machine("web-0").unwrap().power), (1, Power::On));
+    // One that goes off anyway is not woken for it, and one that is off opens them when it comes on.
+    let off = json!({ "spec": { "powerState": "PoweredOff", "powerOffMode": "Hard" } });
+    lab.patch("web-0", off).await;
+    lab.patch("web-0", track(false)).await;
+    lab.until("not tracked", "web-0", |vm| is_tracked(vm) == Some(false)).await;
+    assert_eq!(suspensions(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -289,6 +315,24 @@ async fn group(lab: &Lab, name: &str, spec: serde_json::Value) {
         "metadata": { "name": name, "namespace": "team-a" }, "spec": spec });
     let group: roost_vm_operator::api::VirtualMachineGroup = serde_json::from_value(group).unwrap();
     lab.api().create(&kube::api::PostParams::default(), &group).await.unwrap();
+}
+
+/// One that the upstream controller has made has its finalizer already, and goes as well.
+#[tokio::test(start_paused = true)]
+async fn a_group_that_is_deleted_goes_and_its_members_stay() {
+    let lab = Lab::new().await;
+    let mut member = vm("web-0");
+    member.spec.group_name = "shop".into();
+    lab.apply(&member).await;
+    group(&lab, "shop", json!({ "bootOrder": [{ "members": [{ "name": "web-0" }] }] })).await;
+    lab.until_on("web-0").await;
+    let groups = lab.api::<VirtualMachineGroup>();
+    let made = groups.get("shop").await.unwrap();
+    assert_eq!(made.metadata.finalizers, Some(vec![finalizer::GROUP.to_owned()]));
+    groups.delete("shop", &kube::api::DeleteParams::default()).await.unwrap();
+    sleep(minutes(1)).await;
+    assert!(groups.get_opt("shop").await.unwrap().is_none(), "nothing holds it");
+    assert_eq!(lab.machine("web-0").unwrap().power, Power::On);
 }
 
 #[tokio::test(start_paused = true)]

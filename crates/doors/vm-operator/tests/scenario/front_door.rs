@@ -1,12 +1,22 @@
 //! What a person is shown of a VirtualMachine: where it stands, since when, who has to move, and what the last passes did.
 
-use roost_door::{Action, FrontDoor as _, Order, Person, Shown};
-use roost_views::{RequestState, Verdict, VmKind};
+use std::path::Path;
+
+use roost_door::{Action, FrontDoor as _, Order, Person, Shown, disagreement, needs_of};
+use roost_views::{NeedView, RequestState, Verdict, VmKind};
 use tokio::time::sleep;
 
 use crate::lab::{Lab, minutes, secs, vm};
 
 const ID: &str = "team-a/web-0";
+
+/// One need, with what to do and a page that is there.
+fn assert_helps(need: &NeedView, words: &str, advice: &str) {
+    assert!(need.words.contains(words), "{need:?}");
+    assert!(need.advice.contains(advice), "{need:?}");
+    let page = format!("../../../docs/runbooks/{}.md", need.runbook.as_deref().unwrap());
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(page).is_file(), "{need:?}");
+}
 
 impl Lab {
     fn stands_at(&self) -> Option<(String, String)> {
@@ -40,6 +50,7 @@ async fn every_step_is_shown_in_its_order_and_the_waterfall_ends_with_the_addres
     lab.apply(&vm("web-0")).await;
     let mut steps: Vec<String> = Vec::new();
     for _ in 0..90_000 {
+        assert_eq!(disagreement(lab.shown.as_ref().unwrap()), None);
         if let Some((at, _)) = lab.stands_at() {
             if steps.last() != Some(&at) {
                 steps.push(at.clone());
@@ -92,7 +103,10 @@ async fn every_step_is_shown_in_its_order_and_the_waterfall_ends_with_the_addres
     assert!(phases.ends_with(&["waiting-for-address", "running"]), "{phases:?}");
 
     lab.delete("web-0").await;
-    lab.until_gone("web-0").await;
+    while !lab.is_gone("web-0").await {
+        assert_eq!(disagreement(lab.shown.as_ref().unwrap()), None);
+        sleep(secs(1) / 5).await;
+    }
     sleep(minutes(1)).await;
     let door = lab.shown.as_ref().unwrap();
     assert!(door.requests().is_empty() && door.vms().is_empty());
@@ -109,6 +123,8 @@ async fn what_a_person_has_to_do_is_told_from_what_only_takes_time() {
     let door = lab.shown.as_ref().unwrap();
     assert_eq!(door.requests().remove(0).state, RequestState::Refused);
     assert_eq!(door.summary().queue.refused, 1);
+    let [need] = needs_of(door).try_into().unwrap();
+    assert_helps(&need, "huge", "VirtualMachineClass of this name");
     let last = door.request(ID).unwrap().decisions.pop().unwrap();
     assert!(last.next_look.is_some());
     lab.class("huge", 8, "16Gi").await;

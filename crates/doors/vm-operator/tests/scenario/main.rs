@@ -13,6 +13,8 @@ mod delete;
 mod fast_deploy;
 mod front_door;
 mod lab;
+mod lease;
+mod mark;
 mod place;
 mod rest;
 mod v_app;

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 
-use super::{Asked, Needs};
+use super::{Asked, Names, Needs};
 
 const USER: &str = "Impersonate-User";
 const GROUP: &str = "Impersonate-Group";
@@ -75,10 +75,12 @@ impl Audit {
     pub async fn grant(
         admin: &Client,
         needs: Needs,
-        name: &str,
+        names: impl Into<Names>,
         namespace: &str,
     ) -> Result<Self, kube::Error> {
-        for manifest in needs.manifests(name, namespace) {
+        let names = names.into();
+        let account = names.account.clone();
+        for manifest in needs.manifests(names, namespace) {
             let object: DynamicObject =
                 serde_json::from_value(manifest).map_err(kube::Error::SerdeError)?;
             let types = object.types.clone().unwrap_or_default();
@@ -91,9 +93,10 @@ impl Audit {
                 None => Api::all_with(admin.clone(), &resource),
             };
             let params = PatchParams::apply("roost-audit").force();
-            api.patch(name, &params, &Patch::Apply(&object)).await?;
+            let name = object.metadata.name.clone().unwrap_or_default();
+            api.patch(&name, &params, &Patch::Apply(&object)).await?;
         }
-        let (account, namespace) = (name.to_owned(), namespace.to_owned());
+        let namespace = namespace.to_owned();
         Ok(Self { admin: admin.clone(), needs, account, namespace, book: Arc::default() })
     }
 

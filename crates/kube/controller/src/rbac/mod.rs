@@ -53,6 +53,40 @@ pub enum Scope {
     Cluster,
     /// In the namespace of the program only.
     Own,
+    /// In this namespace only.
+    In(&'static str),
+}
+
+impl Scope {
+    /// A namespace that is not the program's.
+    fn other(self) -> Option<&'static str> {
+        match self {
+            Self::Cluster | Self::Own => None,
+            Self::In(namespace) => Some(namespace),
+        }
+    }
+}
+
+/// What the account, the roles and their bindings are called. A name alone is the name of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    pub account: String,
+    pub cluster_role: String,
+    pub cluster_role_binding: String,
+    pub role: String,
+    pub role_binding: String,
+}
+
+impl From<&str> for Names {
+    fn from(name: &str) -> Self {
+        Self {
+            account: name.to_owned(),
+            cluster_role: name.to_owned(),
+            cluster_role_binding: name.to_owned(),
+            role: name.to_owned(),
+            role_binding: name.to_owned(),
+        }
+    }
 }
 
 /// Verbs on one resource.
@@ -64,6 +98,7 @@ pub struct Need {
     verbs: BTreeSet<Verb>,
     names: Vec<String>,
     scope: Scope,
+    is_for_admission: bool,
 }
 
 impl Need {
@@ -74,6 +109,7 @@ impl Need {
             verbs: verbs.iter().copied().collect(),
             names: Vec::new(),
             scope: Scope::Cluster,
+            is_for_admission: false,
         }
     }
 
@@ -98,6 +134,19 @@ impl Need {
     #[must_use]
     pub fn in_own_namespace(mut self) -> Self {
         self.scope = Scope::Own;
+        self
+    }
+
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: &'static str) -> Self {
+        self.scope = Scope::In(namespace);
+        self
+    }
+
+    /// No request makes use of it: an admission plugin looks whether it is granted, as for owner references that block a deletion.
+    #[must_use]
+    pub fn for_admission(mut self) -> Self {
+        self.is_for_admission = true;
         self
     }
 
@@ -146,8 +195,9 @@ impl Needs {
     }
 
     /// Service account, roles and bindings, ready to be applied.
-    pub fn manifests(&self, name: &str, namespace: &str) -> Vec<Value> {
-        let meta = |namespace: Option<&str>| ObjectMeta {
+    pub fn manifests(&self, names: impl Into<Names>, namespace: &str) -> Vec<Value> {
+        let names = names.into();
+        let meta = |name: &str, namespace: Option<&str>| ObjectMeta {
             name: Some(name.to_owned()),
             namespace: namespace.map(str::to_owned),
             ..ObjectMeta::default()
@@ -155,40 +205,47 @@ impl Needs {
         let rules = |scope: Scope| -> Vec<PolicyRule> {
             self.0.iter().filter(|need| need.scope == scope).map(Need::rule).collect()
         };
-        let role = |kind: &str| RoleRef {
+        let role = |kind: &str, name: &str| RoleRef {
             api_group: Some("rbac.authorization.k8s.io".to_owned()),
             kind: kind.to_owned(),
             name: name.to_owned(),
         };
         let subject = Subject {
             kind: "ServiceAccount".to_owned(),
-            name: name.to_owned(),
+            name: names.account.clone(),
             namespace: Some(namespace.to_owned()),
             ..Subject::default()
         };
         let mut manifests = vec![to_value(&ServiceAccount {
-            metadata: meta(Some(namespace)),
+            metadata: meta(&names.account, Some(namespace)),
             ..ServiceAccount::default()
         })];
-        let (cluster, own) = (rules(Scope::Cluster), rules(Scope::Own));
+        let cluster = rules(Scope::Cluster);
         if !cluster.is_empty() {
             manifests.push(to_value(&ClusterRole {
-                metadata: meta(None),
+                metadata: meta(&names.cluster_role, None),
                 rules: Some(cluster),
                 aggregation_rule: None,
             }));
             manifests.push(to_value(&ClusterRoleBinding {
-                metadata: meta(None),
-                role_ref: role("ClusterRole"),
+                metadata: meta(&names.cluster_role_binding, None),
+                role_ref: role("ClusterRole", &names.cluster_role),
                 subjects: Some(vec![subject.clone()]),
             }));
         }
-        if !own.is_empty() {
-            manifests.push(to_value(&Role { metadata: meta(Some(namespace)), rules: Some(own) }));
+        let others: BTreeSet<&str> = self.0.iter().filter_map(|need| need.scope.other()).collect();
+        let others = others.into_iter().map(|other| (Scope::In(other), other));
+        for (scope, within) in [(Scope::Own, namespace)].into_iter().chain(others) {
+            let rules = rules(scope);
+            if rules.is_empty() {
+                continue;
+            }
+            let metadata = meta(&names.role, Some(within));
+            manifests.push(to_value(&Role { metadata, rules: Some(rules) }));
             manifests.push(to_value(&RoleBinding {
-                metadata: meta(Some(namespace)),
-                role_ref: role("Role"),
-                subjects: Some(vec![subject]),
+                metadata: meta(&names.role_binding, Some(within)),
+                role_ref: role("Role", &names.role),
+                subjects: Some(vec![subject.clone()]),
             }));
         }
         manifests
@@ -197,7 +254,7 @@ impl Needs {
     /// Needs, or verbs of them, that none of these requests made use of.
     pub fn unused(&self, asked: &BTreeSet<Asked>) -> Vec<String> {
         let mut unused = Vec::new();
-        for need in &self.0 {
+        for need in self.0.iter().filter(|need| !need.is_for_admission) {
             for verb in &need.verbs {
                 let is_used = asked.iter().any(|asked| {
                     (asked.verb, &asked.group, &asked.resource)
@@ -238,5 +295,35 @@ mod tests {
         let asked = Asked::of("GET", "/api/v1/secrets").into_iter().collect();
         let unused = Needs::new([Need::on::<Secret>(Verb::READ)]).unused(&asked);
         assert_eq!(unused, ["get secrets.", "watch secrets."]);
+    }
+
+    #[test]
+    fn parts_may_have_names_of_their_own_and_other_namespaces() {
+        let names = Names { account: "manager".to_owned(), ..Names::from("roles") };
+        let leases = || Need::new("coordination.k8s.io", "leases", &[Verb::Get]);
+        let finalizers = Need::new("", "toys/finalizers", &[Verb::Update]).for_admission();
+        let needs = Needs::new([leases().in_namespace("kube-node-lease"), finalizers]);
+        let manifests = needs.manifests(names, "system");
+        let told: Vec<_> = manifests
+            .iter()
+            .map(|manifest| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let meta = &manifest["metadata"];
+                [&manifest["kind"], &meta["name"], &meta["namespace"]].map(text)
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ["ServiceAccount", "manager", "system"],
+                ["ClusterRole", "roles", ""],
+                ["ClusterRoleBinding", "roles", ""],
+                ["Role", "roles", "kube-node-lease"],
+                ["RoleBinding", "roles", "kube-node-lease"],
+            ]
+        );
+        assert_eq!(manifests[4]["subjects"][0]["name"], "manager");
+        assert_eq!(manifests[4]["subjects"][0]["namespace"], "system");
+        assert_eq!(needs.unused(&BTreeSet::new()), ["get leases.coordination.k8s.io"]);
     }
 }

@@ -145,6 +145,18 @@ fn answer(uid: &str, outcome: Result<Verdict, Denial>, code: u16, patch: Option<
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
+/// The answer of a webhook that panicked at this review.
+pub(super) fn panicked(body: &Value) -> Value {
+    let (uid, message) = (&body["request"]["uid"], "the webhook panicked");
+    if body["kind"] == "ConversionReview" {
+        let result = json!({"status": "Failure", "code": 500, "message": message});
+        let response = json!({"uid": uid, "convertedObjects": [], "result": result});
+        let api_version = "apiextensions.k8s.io/v1";
+        return json!({"apiVersion": api_version, "kind": "ConversionReview", "response": response});
+    }
+    answer(uid.as_str().unwrap_or_default(), Err(Denial::because(message)), 500, None)
+}
+
 pub(super) async fn validate<K, F>(body: Value, decide: &(impl Fn(Review<K>) -> F + Sync)) -> Value
 where
     K: Resource + DeserializeOwned,
@@ -251,6 +263,7 @@ mod tests {
         Webhooks::default()
             .validate("/validate", async |review: Review<ConfigMap>| {
                 let object = review.object.unwrap_or_default();
+                assert!(!object.labels().contains_key("bug"), "a bug");
                 let mut reasons = Vec::new();
                 if object.data.is_none() {
                     reasons.push("data: is required".to_owned());
@@ -327,5 +340,29 @@ mod tests {
             hooks().answer("/convert", request(json!([toy, {"kind": "Cat"}]))).await.unwrap();
         assert_eq!(answer["response"]["result"]["status"], "Failure");
         assert_eq!(answer["response"]["result"]["message"], "not a toy");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_no_with_its_reason_and_is_counted() {
+        let mut registry = prometheus_client::registry::Registry::default();
+        let metrics = crate::metrics::Metrics::register(&mut registry);
+        let hooks = hooks().convert("/panic", |_, _| panic!("a bug")).measured(&metrics);
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"bug": ""}}});
+        let answer = hooks.answer("/validate", review(&object)).await.unwrap();
+        assert_eq!(answer["response"]["uid"], "u1");
+        assert_eq!(answer["response"]["allowed"], false);
+        assert_eq!(answer["response"]["status"]["code"], 500);
+        let conversion = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+            "request": {"uid": "u2", "desiredAPIVersion": "v1", "objects": [{}]},
+        });
+        let answer = hooks.answer("/panic", conversion).await.unwrap();
+        let answer: ConversionReview = serde_json::from_value(answer).unwrap();
+        let response = answer.response.unwrap();
+        assert_eq!((response.uid.as_str(), response.result.code), ("u2", 500));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("controller_runtime_webhook_panics_total 2"), "{text}");
     }
 }

@@ -2,6 +2,8 @@
 //! ask for: no key lost, no pass doubled, no machine deleted that nobody wanted to be.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use kube::ResourceExt;
@@ -13,6 +15,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::lab::{Lab, Replica, secs};
+use crate::passes::forgetful;
 use crate::toy::{Bug, toy};
 
 /// How long demand and faults last, and how long everything may take to settle after it.
@@ -51,6 +54,10 @@ fn faults(lab: &Lab, random: &mut Random) {
             lab.sim.add_rule(rule);
         }
     }
+    // By chance of its own: seeds that were found before mean what they meant.
+    if random.fork("hang").chance(0.4) {
+        lab.sim.add_rule(rule("*", "*", 0.02, Action::Hang));
+    }
 }
 
 struct Campaign {
@@ -59,6 +66,8 @@ struct Campaign {
     /// What toys there should be, and how large.
     wanted: BTreeMap<String, i64>,
     replicas: Vec<Option<Replica>>,
+    /// So many lists of toys are served empty to the door.
+    short_lists: Arc<AtomicU32>,
 }
 
 impl Campaign {
@@ -68,7 +77,8 @@ impl Campaign {
         let mut random = Random::from_seed(seed).fork("campaign");
         lab.step = random.duration(Duration::ZERO, secs(3));
         faults(&lab, &mut random);
-        Self { lab, random, wanted: BTreeMap::new(), replicas: vec![None, None] }
+        let (wanted, short_lists) = (BTreeMap::new(), Arc::default());
+        Self { lab, random, wanted, replicas: vec![None, None], short_lists }
     }
 
     fn start(&mut self, number: usize) {
@@ -77,6 +87,7 @@ impl Campaign {
         let settings =
             ControllerSettings { timeout: secs(30), backoff, ..ControllerSettings::default() };
         let client = self.lab.sim.client_as(door());
+        let client = forgetful(&self.lab, client, &self.short_lists);
         let lease = Some(lease).filter(|_| self.lab.bug != Some(Bug::NeedsNoLease));
         self.replicas[number] = Some(self.lab.replica_with(client, settings, lease));
     }
@@ -101,10 +112,17 @@ impl Campaign {
                 15 => self.lab.sim.restart(self.random.duration(secs(1), secs(20))),
                 16 => self.replace(true).await,
                 17 => self.replace(false).await,
+                18 => {
+                    self.short_lists.store(1, Ordering::Relaxed);
+                    self.lab.sim.cut_watches();
+                    self.lab.sim.compact();
+                    sleep(secs(5)).await;
+                }
                 _ => sleep(secs(5)).await,
             }
         }
         self.lab.sim.clear_rules();
+        self.short_lists.store(0, Ordering::Relaxed);
         for number in 0..self.replicas.len() {
             if self.replicas[number].is_none() {
                 self.start(number);

@@ -50,6 +50,22 @@ async fn the_same_event_again_counts_instead_of_being_another() {
     assert!(desk.lab.sim.revision() <= revision + 5, "a count is written now and then");
 }
 
+/// As the longest back-off does.
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_stays_for_hours_is_one_event_with_a_count() {
+    let desk = Desk::new().await;
+    for _ in 0..12 {
+        desk.events.warning(&desk.toy, "Failed", "the datastore is full");
+        sleep(secs(16 * 60)).await;
+    }
+    assert_eq!(desk.listed().await, [("the datastore is full".to_owned(), 12)]);
+    sleep(secs(30 * 60)).await;
+    desk.events.warning(&desk.toy, "Failed", "the datastore is full");
+    sleep(secs(60)).await;
+    let again = [12, 1].map(|count| ("the datastore is full".to_owned(), count));
+    assert_eq!(desk.listed().await, again, "after a while it is news again");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_has_a_budget_of_events() {
     let desk = Desk::new().await;

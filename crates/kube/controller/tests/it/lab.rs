@@ -10,7 +10,9 @@ use kube::{Api, Client, CustomResourceExt, ResourceExt};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, Random, SimClock};
-use roost_controller::{ControllerSettings, Key, LeaseSettings, Manager, Status, Store, Trigger};
+use roost_controller::{
+    ControllerSettings, Key, LeaseSettings, Manager, Metrics, Status, Store, Trigger,
+};
 use roost_kube_sim::{Action, KubeSim, Options, Rule, When};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -38,6 +40,7 @@ pub(crate) struct Lab {
 pub(crate) struct Replica {
     pub(crate) trigger: Trigger,
     pub(crate) status: Status,
+    pub(crate) runtime: Metrics,
     registry: Registry,
     shutdown: Option<oneshot::Sender<()>>,
     pub(crate) task: JoinHandle<()>,
@@ -62,8 +65,8 @@ impl ToyDoor {
     ) -> Replica {
         let Self { client, world, mood, step, bug, clock, random } = self;
         let mut registry = Registry::default();
-        let mut manager =
-            Manager::new(client.clone(), "toys", &mut registry).with_world(clock, random);
+        let mut manager = Manager::new(client, "toys", &mut registry).with_world(clock, random);
+        let client = manager.client().clone();
         if let Some(lease) = lease {
             manager = manager.with_lease(lease);
         }
@@ -74,7 +77,7 @@ impl ToyDoor {
         let machines = world.clone();
         let api = ToyApi(Api::namespaced(client, "default"));
         let reconciler = Toys { world, writer, events, api, mood, step, bug };
-        let status = manager.status();
+        let (status, runtime) = (manager.status(), manager.metrics().clone());
         let controller = manager
             .controller("toy", &toys, settings)
             .related(&secrets, move |change| by_secret.keys(&change.object.name_any()));
@@ -92,7 +95,7 @@ impl ToyDoor {
                 () = orphans => {}
             }
         });
-        Replica { trigger, status, registry, shutdown: Some(shutdown), task }
+        Replica { trigger, status, runtime, registry, shutdown: Some(shutdown), task }
     }
 }
 

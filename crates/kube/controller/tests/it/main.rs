@@ -4,11 +4,13 @@
 mod access;
 mod campaign;
 mod causes;
+mod definitions;
 mod events;
 mod lab;
 mod leader;
 mod passes;
 mod real;
+mod selected;
 mod serving;
 mod toy;
 mod webhooks;

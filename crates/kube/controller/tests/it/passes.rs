@@ -7,12 +7,13 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::{Api, Client, ResourceExt};
 use roost_controller::ControllerSettings;
-use roost_kube_sim::{Action, Rule, When};
+use roost_controller::webhook::{Review, Verdict, Webhooks};
+use roost_kube_sim::{Action, Rule, User, When};
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::lab::{Lab, key, secs};
-use crate::toy::{FINALIZER, Mood, toy};
+use crate::toy::{FINALIZER, Mood, Toy, toy};
 
 #[tokio::test(start_paused = true)]
 async fn an_object_becomes_a_machine_and_goes_with_it() {
@@ -39,14 +40,112 @@ async fn an_object_becomes_a_machine_and_goes_with_it() {
 #[tokio::test(start_paused = true)]
 async fn own_writes_cause_no_further_pass() {
     let lab = Lab::new().await;
-    let _replica = lab.replica();
+    let client = lab.sim.client_as(User::named("door").in_group("system:masters"));
+    let _replica = lab.replica_with(client, ControllerSettings::default(), None);
+    // Rules that never act count what they are asked about.
+    for resource in ["toys.toys.example.com", "toys.toys.example.com/status"] {
+        let (verb, user, resource) = ("write".to_owned(), "door".to_owned(), resource.to_owned());
+        let when = When { times: Some(0), ..When::default() };
+        lab.sim.add_rule(Rule { verb, user, resource, when, ..Rule::default() });
+    }
+    let writes = || {
+        let counted = lab.sim.rules();
+        (counted[0].matched, counted[1].matched)
+    };
     lab.settle().await;
     lab.create(&toy("a", 3)).await;
     lab.settle().await;
     assert_eq!(lab.world.passes(), 1, "one pass: finalizer, machine and status");
+    assert_eq!(writes(), (1, 1), "one write of the finalizer and one of the status");
     lab.patch("a", json!({"spec": {"size": 4}})).await;
     lab.settle().await;
     assert_eq!(lab.world.passes(), 2);
+    assert_eq!(writes(), (1, 2), "the status only");
+    lab.delete("a").await;
+    lab.settle().await;
+    assert_eq!(writes(), (2, 2), "the finalizer only");
+    assert_eq!(lab.world.passes(), 4, "one when it is marked and one when it is gone");
+}
+
+/// The time of the first resync, by seed.
+async fn resync_of(seed: u64) -> Duration {
+    let lab = Lab::with_seed(seed).await;
+    let _replica = lab.replica();
+    lab.create(&toy("a", 3)).await;
+    lab.settle().await;
+    let (began, passes) = (Instant::now(), lab.world.passes());
+    while lab.world.passes() == passes {
+        sleep(secs(1)).await;
+    }
+    began.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_resync_of_two_processes_does_not_come_at_the_same_time() {
+    let (one, other) = (resync_of(1).await, resync_of(2).await);
+    assert_ne!(one.as_secs(), other.as_secs());
+    for time in [one, other] {
+        assert!((secs(26 * 60)..=secs(33 * 60)).contains(&time), "{time:?}");
+    }
+}
+
+/// Passes of a routine key while urgent ones never end.
+async fn passes_beside_urgent_ones(oldest_one_in: usize) -> u32 {
+    let mut lab = Lab::new().await;
+    lab.step = secs(1);
+    let settings =
+        ControllerSettings { oldest_one_in, ageing: None, ..ControllerSettings::default() };
+    let replica = lab.replica_with(lab.client.clone(), settings, None);
+    lab.create(&toy("old", 1)).await;
+    for number in 0..12 {
+        lab.create(&toy(&format!("urgent{number}"), 1)).await;
+    }
+    sleep(secs(30)).await;
+    let passes = || lab.world.inside().passes["default/old"];
+    let before = passes();
+    for turn in 0..600 {
+        for number in 0..12 {
+            replica.trigger.enqueue(key(&format!("urgent{number}")), 50);
+        }
+        if turn == 1 {
+            replica.trigger.enqueue(key("old"), -100);
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    let served = passes() - before;
+    lab.settle().await;
+    served
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_worker_in_four_takes_the_oldest_key_so_that_none_starves() {
+    assert_eq!(passes_beside_urgent_ones(4).await, 1);
+    assert_eq!(passes_beside_urgent_ones(0).await, 0, "without such a worker it would starve");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_priority_of_a_key_that_comes_back_is_the_one_it_has_by_then() {
+    let mut lab = Lab::new().await;
+    let mut urgent = toy("a", 1);
+    urgent.annotations_mut().insert("urgent".to_owned(), String::new());
+    lab.create(&urgent).await;
+    lab.create(&toy("b", 1)).await;
+    lab.create(&toy("c", 1)).await;
+    lab.step = secs(10);
+    let settings = ControllerSettings { workers: 1, ..ControllerSettings::default() };
+    let replica = lab.replica_with(lab.client.clone(), settings, None);
+    sleep(secs(60)).await;
+    lab.world.inside().order.clear();
+    // Handed out as routine, it fails, and is urgent when it comes back.
+    *lab.mood.lock().unwrap() = Mood::Fails;
+    replica.trigger.enqueue(key("a"), -5);
+    sleep(Duration::from_millis(1)).await;
+    *lab.mood.lock().unwrap() = Mood::Good;
+    replica.trigger.enqueue(key("b"), 20);
+    replica.trigger.enqueue(key("c"), 20);
+    sleep(secs(60)).await;
+    let order = lab.world.inside().order.clone();
+    assert_eq!(order, ["a", "b", "a", "c"].map(|name| format!("default/{name}")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,6 +353,24 @@ async fn the_metrics_have_their_upstream_names() {
             "controller_runtime_reconcile_total{{controller=\"toy\",result=\"{result}\"}}"
         ));
     }
+    let says_yes = async |_: Review<Toy>| Ok(Verdict::allow());
+    let hooks = Webhooks::default().validate("/validate", says_yes).measured(&replica.runtime);
+    let webhook = "{webhook=\"/validate\"";
+    for code in [200, 500] {
+        let series =
+            format!("controller_runtime_webhook_requests_total{webhook},code=\"{code}\"}}");
+        assert!(replica.metric(&series).abs() < f64::EPSILON);
+    }
+    hooks.answer("/validate", json!({})).await.unwrap();
+    let series = format!("controller_runtime_webhook_requests_total{webhook},code=\"200\"}}");
+    assert!((replica.metric(&series) - 1.0).abs() < f64::EPSILON);
+    let series = format!("controller_runtime_webhook_latency_seconds_count{webhook}}}");
+    assert!((replica.metric(&series) - 1.0).abs() < f64::EPSILON);
+    let series = format!("controller_runtime_webhook_requests_in_flight{webhook}}}");
+    assert!(replica.metric(&series).abs() < f64::EPSILON);
+    assert!(replica.metric("controller_runtime_webhook_panics_total").abs() < f64::EPSILON);
+    assert!(replica.metric("rest_client_requests_total{code=\"200\",method=\"GET\"}") >= 2.0);
+    assert!(replica.metric("rest_client_requests_total{code=\"200\",method=\"PATCH\"}") >= 2.0);
     let text = replica.metrics();
     for name in [
         "controller_runtime_reconcile_errors_total",
@@ -263,6 +380,7 @@ async fn the_metrics_have_their_upstream_names() {
         "controller_runtime_reconcile_time_seconds_bucket",
         "controller_runtime_max_concurrent_reconciles",
         "controller_runtime_active_workers",
+        "rest_client_requests_total",
         "workqueue_depth",
         "workqueue_adds_total",
         "workqueue_retries_total",
@@ -335,8 +453,8 @@ async fn a_conflict_that_leaves_nothing_to_write_causes_another_pass() {
 }
 
 /// A client whose lists of toys come back empty while there are some left to serve so.
-fn forgetful(lab: &Lab, short_lists: &Arc<AtomicU32>) -> Client {
-    let (inner, sim, left) = (lab.sim.client(), lab.sim.clone(), Arc::clone(short_lists));
+pub(crate) fn forgetful(lab: &Lab, inner: Client, short_lists: &Arc<AtomicU32>) -> Client {
+    let (sim, left) = (lab.sim.clone(), Arc::clone(short_lists));
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (inner, query) = (inner.clone(), request.uri().query().unwrap_or_default().to_owned());
         let is_list = request.uri().path().ends_with("/toys") && !query.contains("watch=");
@@ -358,11 +476,26 @@ fn forgetful(lab: &Lab, short_lists: &Arc<AtomicU32>) -> Client {
     Client::new(service, "default")
 }
 
+/// A dead connection: without an end to the wait the door would be blind until its next start.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_never_answered_is_asked_for_again() {
+    let lab = Lab::new().await;
+    let (verb, resource) = ("list".to_owned(), "toys.*".to_owned());
+    let when = When { times: Some(1), ..When::default() };
+    lab.sim.add_rule(Rule { verb, resource, when, action: Action::Hang, ..Rule::default() });
+    lab.create(&toy("a", 1)).await;
+    let replica = lab.replica();
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(lab.get("a").await.status.unwrap().size, 1);
+    let series = "rest_client_requests_total{code=\"<error>\",method=\"GET\"}";
+    assert!((replica.metric(series) - 1.0).abs() < f64::EPSILON);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_that_comes_back_empty_deletes_nothing() {
     let lab = Lab::new().await;
     let short_lists = Arc::new(AtomicU32::new(0));
-    let client = forgetful(&lab, &short_lists);
+    let client = forgetful(&lab, lab.sim.client(), &short_lists);
     let replica = lab.replica_with(client, ControllerSettings::default(), None);
     for number in 0..5 {
         lab.create(&toy(&format!("t{number}"), 1)).await;

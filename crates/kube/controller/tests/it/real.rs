@@ -73,6 +73,7 @@ async fn the_toy_door_works_on_a_real_api_server() {
     let Some(mut cluster) = started.unwrap() else { return };
     let client = cluster.client().await;
     install_crds(&client, &[Toy::crd()], "toys").await.unwrap();
+    crate::definitions::is_kept_by(client.clone()).await;
     // The door's connections go through a wire that can be cut, those of the test do not.
     let wire = Wire::to(&cluster.url()).await;
     let admin = wire.client(&cluster.kubeconfig()).await;

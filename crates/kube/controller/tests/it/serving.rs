@@ -16,9 +16,9 @@ use kube::api::PostParams;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use roost_clock::{Clock, SimClock, SystemClock};
-use roost_controller::Manager;
 use roost_controller::serve::{Access, Tls, metrics_router, probe_router, serve};
 use roost_controller::webhook::{Denial, Review, SelfMade, Webhooks};
+use roost_controller::{LeaseSettings, Manager, Status};
 use roost_kube_sim::{Action, Grant, KubeSim, Options, Rule, User};
 use roost_tls::{ServerFiles, ServerTls, TlsIdentity, TlsTrust};
 use rustls::pki_types::ServerName;
@@ -271,4 +271,46 @@ async fn a_certificate_is_shared_renewed_and_believed_throughout() {
     tokio::time::sleep(Duration::from_hours(61 * 24)).await;
     one.refresh().await.unwrap();
     assert_eq!(shown().await.1.matches("BEGIN CERTIFICATE").count(), 2, "it does not grow");
+}
+
+/// A process that wants the lease, with its metrics.
+fn candidate(sim: &KubeSim, name: &str) -> (Status, Registry) {
+    let mut registry = Registry::default();
+    let mut manager = Manager::new(sim.client(), "toys", &mut registry)
+        .with_lease(LeaseSettings::new("default", "toys", name));
+    manager.watch(Api::<ConfigMap>::all(sim.client()));
+    let status = manager.status();
+    tokio::spawn(manager.run(std::future::pending()));
+    (status, registry)
+}
+
+/// The service of the webhooks points at all replicas, and so does Prometheus.
+#[tokio::test]
+async fn a_replica_that_stands_by_serves_probes_metrics_and_webhooks() {
+    let sim = cluster();
+    let (leader, _) = candidate(&sim, "one");
+    leader.leads().await;
+    let (standby, registry) = candidate(&sim, "two");
+    let probes = listen(Tls::Off, probe_router(standby.clone())).await;
+    while get(probes, "/readyz", None).await.0 != StatusCode::OK {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let metrics = listen(Tls::Off, metrics_router(Arc::new(registry), Access::Open)).await;
+    let certificate =
+        SelfMade::new(sim.client(), "default", "toys", "toys-webhook", Arc::new(SystemClock))
+            .for_configuration("toys");
+    let webhooks = listen(certificate.tls(), hooks().router()).await;
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(sim.client());
+    configurations.create(&PostParams::default(), &configuration(webhooks)).await.unwrap();
+    certificate.refresh().await.unwrap();
+
+    let maps: Api<ConfigMap> = Api::namespaced(sim.client(), "default");
+    let refused =
+        maps.create(&PostParams::default(), &config_map("bad", &Value::Null)).await.unwrap_err();
+    assert!(refused.to_string().contains("data: is required"), "{refused}");
+    assert_eq!(get(probes, "/healthz", None).await.0, StatusCode::OK);
+    let (status, text) = get(metrics, "/metrics", None).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(text.contains("leader_election_master_status{name=\"toys\"} 0"), "{text}");
+    assert!(leader.is_leader() && !standby.is_leader(), "it stood by all the time");
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{Api, CustomResource, ResourceExt};
+use kube::{Api, CustomResource, KubeSchema, ResourceExt};
 use roost_controller::{
     Cause, Draft, Events, Key, Next, Pass, Reconciler, Remedial, Remedy, Truth, WriteError, Writer,
     set_condition,
@@ -18,20 +18,36 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) const FINALIZER: &str = "toys.example.com/machine";
 
-#[derive(CustomResource, Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Debug, Clone, PartialEq, Default, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "toys.example.com",
     version = "v1",
     kind = "Toy",
     namespaced,
     status = "ToyStatus",
-    derive = "PartialEq"
+    derive = "PartialEq",
+    printcolumn(json_path = ".spec.size", name = "Size", type_ = "integer")
 )]
+#[x_kube(validation = Rule::new("self.colour != 'green' || self.size < 5000").message("green toys are small"))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToySpec {
+    #[x_kube(validation = Rule::new("self >= 0").message("a size is not negative"))]
     pub(crate) size: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret_name: Option<String>,
+    #[serde(default)]
+    pub(crate) colour: Colour,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[a-z]+$"))]
+    pub(crate) owner: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Colour {
+    #[default]
+    Red,
+    Green,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +59,7 @@ pub(crate) struct ToyStatus {
 }
 
 pub(crate) fn toy(name: &str, size: i64) -> Toy {
-    let mut toy = Toy::new(name, ToySpec { size, secret_name: None });
+    let mut toy = Toy::new(name, ToySpec { size, ..ToySpec::default() });
     toy.metadata.namespace = Some("default".to_owned());
     toy
 }

@@ -9,7 +9,7 @@ mod theirs;
 
 use crate::report::Report;
 
-/// The bound for a whole turn and for add, get and done together.
+/// The bound for a whole turn and for add, get and done together, by wall time and by CPU time.
 const TARGET: f64 = 5.0;
 
 fn main() {
@@ -30,6 +30,7 @@ fn main() {
             report.print(keys, workers, TARGET);
         }
     }
+    report.print_table();
 }
 
 /// As controllers use them: the initial list at -100, ordinary events at 0, and some above.

@@ -79,7 +79,7 @@ fn when(outlook: &OutlookView, now: Timestamp, width: Option<usize>) -> Vec<Stri
     let mut table = Table::new([
         left("HELD BY").narrows(2, 16),
         left("FOR").narrows(3, 8),
-        left("PROJECT").narrows(4, 8).goes(5),
+        left(outlook.group.to_uppercase()).narrows(4, 8).goes(5),
         right("HOLDS"),
         right("ENDS IN ABOUT"),
     ]);

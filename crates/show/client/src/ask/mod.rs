@@ -35,6 +35,7 @@ pub use self::args::{Ask, Reach};
 pub(crate) use self::client::{AskError, Client, Told};
 pub(crate) use self::explain::{gates, render as explain_request};
 pub(crate) use self::pick::Row;
+pub(crate) use self::status::needs;
 pub use self::target::{ServiceAddress, Surroundings};
 pub(crate) use self::vm::render as explain_vm;
 
@@ -52,15 +53,19 @@ pub async fn run(ask: Ask, surroundings: &dyn Surroundings) -> anyhow::Result<()
     if let Ask::Status(status) = &ask
         && status.all
     {
-        let lines = targets::status(surroundings, &status.asking).await?;
-        return deliver(&colour::page(&lines));
+        let all = targets::status(surroundings, &status.asking).await?;
+        return say(all, status.asking.output());
     }
     let client = Client::find(&ask.asking().reach, surroundings)?;
     if let Some(every) = ask.asking().watch {
         return watch::run(every, async || answer(&ask, &client).await).await;
     }
-    match answer(&ask, &client).await? {
-        Answer::Data(data) if ask.asking().output() == Output::Yaml => {
+    say(answer(&ask, &client).await?, ask.asking().output())
+}
+
+fn say(answer: Answer, output: Output) -> anyhow::Result<()> {
+    match answer {
+        Answer::Data(data) if output == Output::Yaml => {
             // What is not printable is escaped as in JSON, which is YAML as well.
             let text = serde_saphyr::to_string(&data).context("writing YAML")?;
             deliver(&format!("{}\n", crate::output::printable(text.trim_end())))?;

@@ -25,7 +25,7 @@ pub(super) fn render(
     lines.extend(needs(overview));
     lines.push(String::new());
     // Not cut to the terminal: what binds or what is wrong must be read to its end.
-    let mut fact = |name: &str, words: String| lines.push(format!("{name:<12}{words}"));
+    let mut fact = |name: &str, words: String| lines.push(format!("{name:<11} {words}"));
     fact("queue", queue(overview));
     if let Some(binds) = &overview.what_binds {
         fact("blocked by", binds.clone());
@@ -33,7 +33,7 @@ pub(super) fn render(
     if let Some(held) = &steering.held {
         fact("spawning", format!("HELD BACK: {held}; `roost resume` goes on"));
     }
-    fact("vCenter", link(&overview.link, *now));
+    fact(&overview.link.server, link(&overview.link, *now));
     for seen in capacity.iter() {
         fact(&seen.brief, gauge(seen));
     }
@@ -72,7 +72,7 @@ pub(super) fn render(
 const SHOWN_DECISIONS: usize = 8;
 
 /// What does not go on until a person has looked, before anything else.
-fn needs(overview: &Overview) -> Vec<String> {
+pub(crate) fn needs(overview: &Overview) -> Vec<String> {
     if overview.needs.is_empty() {
         let words = if overview.ready { "Nothing needs you." } else { "Not known yet." };
         return vec![words.to_owned()];

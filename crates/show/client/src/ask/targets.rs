@@ -7,12 +7,14 @@ use anyhow::{Context as _, bail};
 use roost_supervise::Chain;
 use roost_views::Overview;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::args::{Asking, Output, Reach};
 use super::client::Client;
 use super::table::{Table, left, right};
 use super::target::Surroundings;
 use super::words::since;
+use super::{Answer, Page};
 
 /// One service.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -52,7 +54,7 @@ pub(super) fn find(surroundings: &dyn Surroundings, name: &str) -> anyhow::Resul
 pub(super) async fn status(
     surroundings: &dyn Surroundings,
     asking: &Asking,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Answer> {
     let all = read(surroundings)?;
     let mut seen = Vec::new();
     for (name, named) in all {
@@ -70,10 +72,27 @@ pub(super) async fn status(
         };
         seen.push((name, overview));
     }
-    Ok(lines(&seen, asking))
+    if asking.is_data() {
+        return Ok(Answer::Data(for_programs(&seen)?));
+    }
+    Ok(Answer::Page(Page::new(lines(&seen, asking))))
 }
 
-fn lines(seen: &[(String, Result<Overview, String>)], asking: &Asking) -> Vec<String> {
+/// The overview of each by its name, or why there is none.
+fn for_programs(seen: &[Seen]) -> anyhow::Result<Value> {
+    let one = |(name, overview): &Seen| {
+        let said = match overview {
+            Ok(overview) => serde_json::to_value(overview).context("writing JSON")?,
+            Err(why) => json!({"error": why}),
+        };
+        Ok((name.clone(), said))
+    };
+    Ok(Value::Object(seen.iter().map(one).collect::<anyhow::Result<_>>()?))
+}
+
+type Seen = (String, Result<Overview, String>);
+
+fn lines(seen: &[Seen], asking: &Asking) -> Vec<String> {
     if asking.output() == Output::Name {
         return seen.iter().map(|(name, _)| name.clone()).collect();
     }
@@ -140,5 +159,7 @@ mod tests {
         let lines = lines(&seen, &Asking::default());
         assert!(lines[1].starts_with("lab     NOT REACHED"), "{lines:?}");
         assert!(lines[1].ends_with("connection refused"), "{lines:?}");
+        let data = for_programs(&seen).unwrap();
+        assert_eq!(data, json!({"lab": {"error": "connection refused"}}));
     }
 }

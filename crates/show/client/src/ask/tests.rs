@@ -245,6 +245,7 @@ fn overview() -> Overview {
         }),
         deletions: DeletionsView { frozen: None, last_minute: 2 },
         link: LinkView {
+            server: LinkView::VCENTER.into(),
             connected: true,
             synced: true,
             last_contact: Some(ago(2)),

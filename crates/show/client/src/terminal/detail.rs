@@ -32,6 +32,7 @@ pub(super) fn lines(
         }
         Opened::Vm(name) => format!("VM {name}{more}"),
         Opened::Decision(seq) => format!("decision {seq}{more}"),
+        Opened::Needs => format!("needs a person{more}"),
     };
     let mut lines = vec![heading(&shortened(&name, width.saturating_sub(6)), width, paint)];
     let shown = text.iter().skip(first).take(extent.room);
@@ -49,6 +50,10 @@ fn text(opened: &Opened, look: &Look, width: usize) -> Vec<String> {
             || vec!["It is too old to be here; `roost decisions` may have it.".to_owned()],
             |decision| of_decision(decision, width),
         );
+    }
+    if *opened == Opened::Needs {
+        let lines = crate::ask::needs(&look.picture.overview);
+        return lines.iter().flat_map(|line| wrapped(line, width)).collect();
     }
     let lines = match &look.detail {
         None => vec!["asking ...".to_owned()],

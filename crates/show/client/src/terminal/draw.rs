@@ -133,11 +133,17 @@ fn standings(picture: &Picture, width: u16, paint: Paint) -> Line<'static> {
     let counts = &picture.counts;
     let mut line = vec![Span::raw(" ")];
     for (number, count) in counts.iter().enumerate() {
+        let mood = if count.number == 0 { Mood::Quiet } else { count.mood };
+        let words = format!("{} {}", count.number, count.name);
+        let used: usize = line.iter().map(Span::width).sum();
+        // Half a number would be another one.
+        if number > 0 && used + 2 + words.width() > usize::from(width) {
+            break;
+        }
         if number > 0 {
             line.push(Span::raw("  "));
         }
-        let mood = if count.number == 0 { Mood::Quiet } else { count.mood };
-        line.push(Span::styled(format!("{} {}", count.number, count.name), paint.mood(mood)));
+        line.push(Span::styled(words, paint.mood(mood)));
     }
     if width >= WIDE {
         let part = |count: &Count| Part { amount: count.number, sign: '█', mood: count.mood };
@@ -190,19 +196,19 @@ fn binds(picture: &Picture, width: usize, paint: Paint) -> Line<'static> {
         (Some(binds), Some(waits)) => (format!("{waits}: {binds}"), Mood::Waiting),
         (Some(binds), None) => (binds.clone(), Mood::Waiting),
         (None, Some(waits)) => (waits, Mood::Waiting),
-        (None, None) => ("nothing waits".to_owned(), Mood::Quiet),
+        (None, None) => ("Nothing needs you; nothing waits".to_owned(), Mood::Quiet),
     };
     Line::styled(format!(" {}", shortened(&words, width.saturating_sub(2))), paint.mood(mood))
 }
 
-/// The most urgent of what needs a person, and how many more there are.
+/// How many things need a person, and the most urgent of them. All of it is a key away.
 fn needs_words(overview: &Overview) -> String {
     let Some(first) = overview.needs.first() else { return String::new() };
-    let more = match overview.needs.len() - 1 {
-        0 => String::new(),
-        more => format!(" (and {more} more)"),
+    let number = match overview.needs.len() {
+        1 => "1 THING NEEDS".to_owned(),
+        number => format!("{number} THINGS NEED"),
     };
-    format!("NEEDS A PERSON{more}: {} - {}", first.words, first.advice)
+    format!("{number} A PERSON (n says more): {}", first.words)
 }
 
 fn lost_words(lost: Option<&Lost>) -> String {

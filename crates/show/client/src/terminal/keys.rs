@@ -108,6 +108,7 @@ impl View {
             KeyCode::End | KeyCode::Char('G') => self.go_by(look, isize::MAX),
             KeyCode::Enter => self.open_marked(look),
             KeyCode::Char('e') => self.explain(look),
+            KeyCode::Char('n') => self.open(Opened::Needs),
             KeyCode::Backspace => {
                 self.opened.pop();
                 self.scroll = 0;
@@ -183,7 +184,7 @@ impl View {
                 }
             }
             Some(Opened::Vm(_)) => self.explain(look),
-            Some(Opened::Decision(_)) => {}
+            Some(Opened::Decision(_) | Opened::Needs) => {}
         }
     }
 
@@ -192,7 +193,7 @@ impl View {
         let vm = match self.opened.last() {
             Some(Opened::Request(_)) => return,
             Some(Opened::Vm(name)) => look.vms.iter().find(|vm| vm.name == *name || vm.id == *name),
-            Some(Opened::Decision(_)) => None,
+            Some(Opened::Decision(_) | Opened::Needs) => None,
             None => {
                 let Some(entry) = self.marked(look) else { return self.move_mark(look, 0) };
                 return match entry.request {
@@ -388,6 +389,14 @@ mod tests {
         assert_eq!(opened("kk\n"), Some(Opened::Decision(32)), "a pool has its decision");
         assert_eq!(opened("1jj\n\n\u{8}"), Some(Opened::Request(RequestId::new("bakery", "17"))));
         assert_eq!(opened("\n"), None, "the first Enter only marks");
+    }
+
+    #[test]
+    fn n_opens_what_needs_a_person_and_goes_back_to_where_it_was() {
+        assert_eq!(opened("n"), Some(Opened::Needs));
+        assert_eq!(opened("nn"), Some(Opened::Needs));
+        assert_eq!(after("nnq").0.opened, [], "once is enough to go back");
+        assert_eq!(opened("1jj\nn\u{1b}"), Some(Opened::Request(RequestId::new("bakery", "17"))));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub enum Opened {
     Vm(String),
     /// By its number. It is among the decisions of the picture, so nobody has to be asked for it.
     Decision(u64),
+    /// All that needs a person. It is in the picture.
+    Needs,
 }
 
 #[derive(Debug, Clone)]

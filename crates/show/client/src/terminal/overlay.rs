@@ -9,11 +9,12 @@ use super::paint::{Paint, STRONG};
 use super::question::{Question, words};
 use super::words::shortened;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "Tab 1 2 3     requests, VMs, decisions",
     "arrows j k    move; PgUp PgDn Home End too",
     "Enter         open a request or VM; from one to the other",
     "e             explain the request behind it",
+    "n             what needs a person, and what to do about it",
     "/             filter by words; Esc ends it",
     "z             the list on the whole screen, and back",
     "q Esc         back; where there is nothing to go back from, out",

@@ -86,7 +86,7 @@ pub(super) fn request_at_hand(
 ) -> Option<RequestId> {
     match opened {
         Some(Opened::Request(request)) => Some(request.clone()),
-        Some(Opened::Vm(_) | Opened::Decision(_)) => None,
+        Some(Opened::Vm(_) | Opened::Decision(_) | Opened::Needs) => None,
         None => marked,
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn vm_at_hand(
         Some(Opened::Request(id)) => {
             look.requests.iter().find(|it| it.id == *id).and_then(|it| it.vm.clone())
         }
-        Some(Opened::Decision(_)) => None,
+        Some(Opened::Decision(_) | Opened::Needs) => None,
         None => marked,
     }
 }

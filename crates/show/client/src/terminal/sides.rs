@@ -100,7 +100,7 @@ fn link(view: &LinkView, width: usize, paint: Paint) -> Line<'static> {
         (None, false) => ("reading the inventory".to_owned(), Mood::Waiting),
         (None, true) => (format!("{} VMs seen", view.vms_seen), Mood::Good),
     };
-    named("vCenter", &words, mood, width, paint)
+    named(&shortened(&view.server, NAME - 1), &words, mood, width, paint)
 }
 
 fn deletions(

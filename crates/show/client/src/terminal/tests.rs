@@ -5,9 +5,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use roost_views::{
     AddressesView, DecisionView, DeletionsView, DoorView, Ended, Facts, GateView, GaugeView,
-    Gauges, HistoryView, LaneView, LimitView, LinkView, Overview, Part, PoolView, Power, QueueView,
-    RequestDetail, RequestId, RequestState, RequestView, SteeringView, StepView, SubjectKind, Unit,
-    Verdict, VmDetail, VmKind, VmPhase, VmView,
+    Gauges, HistoryView, LaneView, LimitView, LinkView, NeedKind, NeedView, Overview, Part,
+    PoolView, Power, QueueView, RequestDetail, RequestId, RequestState, RequestView, SteeringView,
+    StepView, SubjectKind, Unit, Verdict, VmDetail, VmKind, VmPhase, VmView,
 };
 
 use super::draw::draw;
@@ -242,6 +242,7 @@ fn picture() -> Picture {
             }),
             deletions: DeletionsView { frozen: None, last_minute: 4 },
             link: LinkView {
+                server: LinkView::VCENTER.into(),
                 connected: true,
                 synced: true,
                 last_contact: Some(at(750)),
@@ -526,4 +527,50 @@ fn one_frame_is_plain_text() {
     assert_eq!(text.lines().count(), 24);
     assert!(!text.contains('\u{1b}'), "{text}");
     assert!(text.starts_with(" roost demo · 10:12:31 simulated"), "{text}");
+}
+
+fn need(words: &str, advice: &str, runbook: &str) -> NeedView {
+    NeedView {
+        kind: NeedKind::Refused,
+        door: "bakery".into(),
+        words: words.into(),
+        advice: advice.into(),
+        since: Some(at(640)),
+        count: 3,
+        names: vec![],
+        href: "/jobs".into(),
+        runbook: Some(runbook.into()),
+    }
+}
+
+#[test]
+fn all_that_needs_a_person_is_a_key_away_and_none_of_it_is_cut() {
+    let mut look = look();
+    let flavor = "3 jobs refused: flavor \"gigantic\" is not configured, and no other flavor was asked for by any of them";
+    look.picture.overview.needs = vec![
+        need(flavor, "Add the flavor to the file.", "jobs-wait-without-workers"),
+        need(
+            "template debian12 fails: 7 attempts in a row",
+            "Correct it.",
+            "template-keeps-failing",
+        ),
+    ];
+    let head = after("", &look, 80, 24);
+    assert!(head.contains("2 THINGS NEED A PERSON (n says more): 3 jobs refused"), "{head}");
+    let screen = after("n", &look, 80, 24);
+    let lines = screen.lines().map(|line| line.trim_matches('"').trim());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    for part in [
+        flavor,
+        "Add the flavor to the file. See docs/runbooks/jobs-wait-without-workers.md.",
+        "template debian12 fails: 7 attempts in a row",
+        "See docs/runbooks/template-keeps-failing.md.",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{screen}");
+    }
+    look.picture.overview.needs.truncate(1);
+    assert!(after("", &look, 80, 24).contains("1 THING NEEDS A PERSON"));
+    look.picture.overview.needs.clear();
+    let screen = after("n", &look, 80, 24);
+    assert!(screen.contains("Nothing needs you."), "{screen}");
 }

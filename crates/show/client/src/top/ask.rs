@@ -76,7 +76,7 @@ async fn detail(client: &Client, opened: &Opened) -> Option<Detail> {
             let vm = client.read::<VmDetail>(&["vms", name], &[]).await;
             vm.map(|vm| Detail::Vm(Box::new(vm)))
         }
-        Opened::Decision(_) => return None,
+        Opened::Decision(_) | Opened::Needs => return None,
     };
     Some(found.unwrap_or_else(|error| Detail::Nothing(Chain(&error).to_string())))
 }

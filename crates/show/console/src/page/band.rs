@@ -6,7 +6,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use roost_views::words::{Style, clock, secs};
-use roost_views::{HistoryView, MarkView, RequestState, SampleView};
+use roost_views::{HistoryView, MarkView, QueueView, RequestState, SampleView};
 
 use super::foreign::plain;
 
@@ -40,9 +40,20 @@ fn number(sample: &SampleView, state: RequestState) -> u64 {
 impl Spark {
     /// `None` while there is nothing to compare.
     pub(super) fn of(history: &HistoryView, state: RequestState) -> Option<Self> {
+        Self::drawn(history, |sample| number(sample, state))
+    }
+
+    /// The same of one of several doors.
+    pub(super) fn of_door(history: &HistoryView, door: &str, state: RequestState) -> Option<Self> {
+        let place = history.doors.iter().position(|name| name == door)?;
+        let states = QueueView::default().in_order();
+        let column = states.iter().position(|(known, _)| *known == state)?;
+        Self::drawn(history, |sample| sample.doors.get(place).map_or(0, |it| it[column].into()))
+    }
+
+    fn drawn(history: &HistoryView, number: impl Fn(&SampleView) -> u64) -> Option<Self> {
         let first = history.samples.len().saturating_sub(SPARK);
-        let values: Vec<u64> =
-            history.samples[first..].iter().map(|sample| number(sample, state)).collect();
+        let values: Vec<u64> = history.samples[first..].iter().map(number).collect();
         let most = values.iter().copied().max()?;
         if values.len() < 2 {
             return None;
@@ -197,7 +208,8 @@ mod tests {
             kind: roost_views::MarkKind::Pause,
             words: "by <ada>".into(),
         };
-        let history = HistoryView { limits: Vec::new(), samples, marks: vec![pause] };
+        let history =
+            HistoryView { limits: Vec::new(), doors: Vec::new(), samples, marks: vec![pause] };
         let html = render(&history).unwrap();
         assert!(html.contains("at most 10 at once"), "{html}");
         assert!(html.contains("pause at 10:00:00") && !html.contains("<ada>"), "{html}");

@@ -8,13 +8,17 @@ use roost_views::{BudgetView, CandidateView, DeletionsDetail};
 use super::block::{Block, Html, Row, Table, fixed};
 use super::foreign::{Name, Words};
 use super::shown::{Bar, Button, DecisionRow, Gates, Ways, When, vm_href};
+use super::sorting::headings;
+use super::{Asked, decisions, export};
 
 /// Newest first; each with its evidence.
 const SHOWN: usize = 60;
 
-pub(super) fn blocks(house: &House) -> Result<Vec<Block>, askama::Error> {
+pub(super) fn blocks(house: &House, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
     let (detail, ways) = (house.deletions(), Ways::of(house));
-    let rows = detail.decisions.iter().rev().take(SHOWN).map(|decision| {
+    let mut shown: Vec<_> = detail.decisions.iter().rev().take(SHOWN).cloned().collect();
+    decisions::sort(&mut shown, &asked.sort);
+    let rows = shown.iter().map(|decision| {
         let mut html = DecisionRow::new(decision, &ways).render()?;
         let gates = Some(&decision.gates).filter(|gates| !gates.is_empty());
         let evidence = Evidence { gates: gates.map(|gates| Gates::new(gates)) };
@@ -22,19 +26,20 @@ pub(super) fn blocks(house: &House) -> Result<Vec<Block>, askama::Error> {
         Ok(Row { key: decision.seq.to_string(), html })
     });
     let rows = rows.collect::<Result<_, askama::Error>>()?;
-    let below =
-        format!("the last {} of what was deleted or kept", detail.decisions.len().min(SHOWN));
+    let below = format!(
+        "the last {} of what was deleted or kept{}",
+        shown.len(),
+        export::ways("/deletions", &[])
+    );
+    // The evidence is no word to sort by.
+    let mut columns = headings(&fixed(DecisionRow::COLUMNS), "/deletions", &[], &asked.sort);
+    columns.push("Evidence".into());
     Ok(vec![
         Block::whole("guard", GuardPanel::new(&detail).render()?),
         Block::whole("candidates", Candidates::new(&detail.candidates).render()?),
         Block::table(
             "decisions",
-            Table {
-                above: "<h2>Deleted and kept</h2>".to_owned(),
-                columns: fixed(&["Time", "Verdict", "About", "Why", "Bound by", "Evidence"]),
-                rows,
-                below,
-            },
+            Table { above: "<h2>Deleted and kept</h2>".to_owned(), columns, rows, below },
         ),
     ])
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use roost_views::{RequestView, VmView};
+use roost_views::{DecisionView, RequestView, VmView};
 
 use super::Asked;
 use super::foreign::part;
@@ -179,6 +179,31 @@ pub(crate) fn vms_csv(vms: &[VmView]) -> String {
             vm.template.clone().unwrap_or_default(),
             vm.created.map(|at| at.to_string()).unwrap_or_default(),
             vm.fate.clone().unwrap_or_default(),
+        ]));
+    }
+    csv
+}
+
+pub(crate) fn decisions_csv(decisions: &[DecisionView]) -> String {
+    let head = [
+        "seq", "at", "door", "kind", "subject", "name", "verdict", "bound_by", "reason", "vm",
+        "times", "since",
+    ];
+    let mut csv = line(head.iter().map(ToString::to_string));
+    for said in decisions {
+        csv.push_str(&line([
+            said.seq.to_string(),
+            said.at.to_string(),
+            said.door.clone(),
+            said.subject_kind.as_str().to_owned(),
+            said.subject.clone(),
+            said.subject_name.clone().unwrap_or_default(),
+            said.verdict.as_str().to_owned(),
+            said.bound_by.clone().unwrap_or_default(),
+            said.reason.clone(),
+            said.vm.clone().unwrap_or_default(),
+            said.times.to_string(),
+            said.since.to_string(),
         ]));
     }
     csv

@@ -35,7 +35,7 @@ mod waterfall;
 use std::borrow::Cow;
 
 pub(crate) use self::block::Block;
-pub(crate) use self::export::{requests_csv, requests_wanted, vms_csv, vms_wanted};
+pub(crate) use self::export::{decisions_csv, requests_csv, requests_wanted, vms_csv, vms_wanted};
 pub(crate) use self::foreign::plain;
 pub(crate) use self::patch::Patch;
 pub(crate) use self::search::{Hit, search};
@@ -110,7 +110,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// What all doors share, and one for each door.
-    fn all(house: &House) -> Vec<Self> {
+    fn all(house: &House, server: &str) -> Vec<Self> {
         let place = |href: &str, words: &str| Self { href: href.into(), words: words.into() };
         let doors = house.doors.iter().map(|door| door.words());
         let doors = doors.map(|it| place(&format!("/{}", it.path()), &title(it.nouns)));
@@ -118,7 +118,7 @@ impl Place {
             place("/vms", "VMs"),
             place("/decisions", "Decisions"),
             place("/deletions", "Deletions"),
-            place("/link", "vCenter link"),
+            place("/link", &format!("{server} link")),
         ];
         [place("/", "Overview")].into_iter().chain(doors).chain(common).collect()
     }
@@ -153,7 +153,7 @@ impl Page {
             }
             Self::Requests(nouns) => {
                 let Some(door) = house.door_of(nouns) else { return Ok(None) };
-                blocks.extend(requests::blocks(door.as_ref(), asked)?);
+                blocks.extend(requests::blocks(house, door.as_ref(), asked)?);
                 title(nouns).into()
             }
             Self::Request { nouns, id } => {
@@ -191,12 +191,12 @@ impl Page {
                 "Decisions".into()
             }
             Self::Deletions => {
-                blocks.extend(deletions::blocks(house)?);
+                blocks.extend(deletions::blocks(house, asked)?);
                 "Deletions".into()
             }
             Self::Link => {
                 blocks.extend(link::blocks(house)?);
-                "vCenter link".into()
+                format!("{} link", overview.link.server).into()
             }
             Self::Search => {
                 blocks.push(search::block(house, &asked.q)?);
@@ -207,7 +207,7 @@ impl Page {
         Ok(Some(Rendered {
             title: title.into_owned(),
             place: self.place(),
-            places: Place::all(house),
+            places: Place::all(house, &overview.link.server),
             service: overview.service,
             version: overview.version,
             now,

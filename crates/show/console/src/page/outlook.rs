@@ -1,7 +1,7 @@
 //! When a request that waits probably starts, and who holds what it needs.
 
 use askama::Template;
-use roost_views::words::{Style, secs, short_id};
+use roost_views::words::{Style, secs, short_id, title};
 use roost_views::{HolderView, OutlookView};
 
 use super::foreign::{Name, Words};
@@ -15,6 +15,7 @@ struct Outlook<'a> {
     next: String,
     estimate: Option<(String, When)>,
     basis: Words<'a>,
+    group: String,
     holders: Vec<Holder<'a>>,
     more: u64,
 }
@@ -23,7 +24,7 @@ struct Holder<'a> {
     href: String,
     name: Name<'a>,
     request: Option<(Option<String>, Name<'a>)>,
-    project: Option<Name<'a>>,
+    project: Option<(Option<String>, Name<'a>)>,
     amount: String,
     ends: Option<When>,
 }
@@ -38,7 +39,10 @@ pub(super) fn render(view: Option<&OutlookView>, ways: &Ways) -> Result<String, 
             href: vm_href(&it.vm),
             name: Name(&it.vm),
             request: it.request.as_ref().map(|id| (ways.request(id), Name(short_id(&id.id)))),
-            project: it.project.as_deref().map(Name),
+            project: it.project.as_deref().map(|project| {
+                let href = it.request.as_ref().and_then(|id| ways.requests_of(&id.door, project));
+                (href, Name(project))
+            }),
             amount: holder(it),
             ends: it.ends.map(When::at),
         })
@@ -49,6 +53,7 @@ pub(super) fn render(view: Option<&OutlookView>, ways: &Ways) -> Result<String, 
         next: view.next_gates.join(", "),
         estimate,
         basis: Words(&view.basis),
+        group: title(&view.group),
         more: view.held_by.saturating_sub(holders.len() as u64),
         holders,
         view,

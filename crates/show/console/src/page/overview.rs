@@ -170,11 +170,17 @@ impl<'a> Headline<'a> {
         let spares = seen.pools.iter().map(|pool| pool.ready).sum();
         let of = |door: &'a DoorView| requests.iter().filter(|it| it.id.door == door.name);
         let is_one = seen.doors.len() == 1;
-        // With several doors a curve of all of them would stand at the number of one.
-        let spark = |state| is_one.then(|| Spark::of(history, state)).flatten();
+        let spark = |door: &DoorView, state| {
+            if is_one {
+                Spark::of(history, state)
+            } else {
+                Spark::of_door(history, &door.name, state)
+            }
+        };
         let standings = |door: &'a DoorView| -> Vec<Tile<'a>> {
             let all = door.queue.in_order().into_iter();
-            all.map(|(state, number)| standing(door, number, state).with(spark(state))).collect()
+            let tile = |(state, number)| standing(door, number, state).with(spark(door, state));
+            all.map(tile).collect()
         };
         let (mut tiles, rows) = match seen.doors.as_slice() {
             [door] => (standings(door), Vec::new()),

@@ -139,7 +139,7 @@ fn ran(outcome: &OutcomeView) -> Option<Fact> {
 
 /// Where the request comes from, by the template of the configuration.
 fn outside(house: &House, request: &RequestView) -> Option<String> {
-    Links::fill(house.links.request.as_ref(), |name| match name {
+    Links::fill(house.links.requests.get(&request.id.door), |name| match name {
         "id" => Some(request.id.id.clone()),
         "project" => request.project.clone(),
         other => request.facts.get(other).map(str::to_owned),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use askama::Template;
-use roost_door::FrontDoor;
+use roost_door::{FrontDoor, House};
 use roost_views::words::{Style, secs, short_id, title};
 use roost_views::{Facts, OutcomeView, RequestState, RequestView};
 
@@ -16,9 +16,13 @@ use super::paging::Window;
 use super::shown::{When, request_href, vm_href};
 use super::sorting::headings;
 
-pub(super) fn blocks(door: &dyn FrontDoor, asked: &Asked) -> Result<Vec<Block>, askama::Error> {
+pub(super) fn blocks(
+    house: &House,
+    door: &dyn FrontDoor,
+    asked: &Asked,
+) -> Result<Vec<Block>, askama::Error> {
     let words = door.words();
-    let requests = door.requests();
+    let requests = house.requests_of(door);
     let columns = columns(words.noun, words.group, requests.first().map(|request| &request.facts));
     let requests = requests_wanted(requests, asked);
     let window = Window::new(&asked.page, requests.len());
@@ -127,5 +131,40 @@ fn ran(outcome: &OutcomeView) -> String {
     match outcome.ran_secs {
         Some(ran) => format!("{}, {}", secs(ran, Style::Long), outcome.result),
         None => outcome.result.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fake::{NOW, job};
+
+    #[test]
+    fn what_waits_longest_comes_first_and_what_is_over_newest_first() {
+        let request = |id: &str, state, secs: u64| {
+            let at = NOW + Duration::from_secs(secs);
+            let mut request = RequestView { state, queued: Some(at), ..job(id) };
+            let is_over = state == RequestState::Ended;
+            request.outcome = is_over.then(|| OutcomeView {
+                ended: Some(at),
+                ran_secs: Some(5),
+                result: "deleted".into(),
+            });
+            request
+        };
+        let mut all = [
+            request("old-end", RequestState::Ended, 1),
+            request("late", RequestState::Waiting, 9),
+            request("new-end", RequestState::Ended, 8),
+            request("early", RequestState::Waiting, 2),
+            request("works", RequestState::Working, 3),
+        ];
+        in_usual_order(&mut all);
+        let order: Vec<_> = all.iter().map(|it| it.id.id.as_str()).collect();
+        assert_eq!(order, ["early", "late", "works", "new-end", "old-end"]);
+        let row = RequestRow::new(&all[3], "jobs");
+        assert_eq!((row.ran.as_str(), row.state), ("5 s, deleted", "ended"));
     }
 }

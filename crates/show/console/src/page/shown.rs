@@ -118,6 +118,12 @@ impl Ways {
         let (_, path) = self.0.iter().find(|(name, _)| *name == id.door)?;
         Some(request_href(path, &id.id))
     }
+
+    /// Those of a door that belong to this project or namespace.
+    pub(crate) fn requests_of(&self, door: &str, group: &str) -> Option<String> {
+        let (_, path) = self.0.iter().find(|(name, _)| *name == door)?;
+        Some(format!("/{path}?q={}", part(group)))
+    }
 }
 
 /// A part of a path, for an address.
@@ -195,7 +201,7 @@ impl<'a> Gates<'a> {
 
     /// With the way to where the keys are explained.
     pub(crate) fn explained(mut self, links: &Links) -> Self {
-        let docs = links.docs("configuration.md");
+        let docs = links.docs("configuration.md#gates");
         self.gates.iter_mut().for_each(|gate| gate.docs.clone_from(&docs));
         self
     }

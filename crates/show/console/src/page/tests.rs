@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use roost_door::{House, Links};
 use roost_views::{
     AddressesView, Facts, LaneView, Overview, Part, PoolView, RequestState, SubjectKind, Verdict,
     VmView,
@@ -258,4 +259,74 @@ fn a_gate_that_bound_says_need_taken_and_limit() {
     assert!(html.contains("aria-label=\"10 taken, 1 needed, of 10\""), "{html}");
     assert!(html.contains("Bound by <b><bdi class=\"n\">workers</bdi></b>"), "{html}");
     assert!(html.contains("VMs at work at the same time</bdi></small>"), "{html}");
+}
+
+#[test]
+fn a_link_leads_out_only_for_the_door_that_it_is_of() {
+    let fake = Fake::default();
+    let request = |links: Links| {
+        let house = House { links, ..fake.house() };
+        let page = Page::Request { nouns: "jobs".into(), id: "42".into() };
+        let rendered = page.render(&house, &Asked::default()).unwrap().unwrap();
+        document(&rendered, None).unwrap()
+    };
+    let of = |door: &str| Links {
+        requests: [(door.to_owned(), "https://ci.example/{project}/{id}".to_owned())].into(),
+        vm: Some("https://vc.example/{id}".into()),
+        docs: Some("https://docs.example/{page}".into()),
+    };
+    let html = request(of("bakery"));
+    assert!(html.contains("href=\"https://ci.example/SHOP/42\""), "{html}");
+    let docs = "href=\"https://docs.example/configuration.md#gates\"";
+    assert!(html.contains(docs) && html.contains(">maxWorker</a>"), "{html}");
+    assert!(!request(of("another")).contains("ci.example"));
+    assert!(!request(Links::default()).contains("docs.example"));
+
+    fake.changes_silently(|overview| overview.link.trouble = Some("refused".into()));
+    let house = House { links: of("bakery"), ..fake.house() };
+    let page = |page: Page| {
+        let rendered = page.render(&house, &Asked::default()).unwrap().unwrap();
+        document(&rendered, None).unwrap()
+    };
+    let runbook = "https://docs.example/runbooks/vcenter-link-down.md";
+    assert!(page(Page::Overview).contains(runbook) && page(Page::Vms).contains(runbook));
+    assert!(page(Page::Vm("w-1".into())).contains("https://vc.example/vm-7"));
+}
+
+#[test]
+fn decisions_are_sorted_by_the_column_that_is_asked_for() {
+    let fake = Fake::default();
+    for (seq, subject) in [(1, "b-one"), (2, "a-two"), (3, "c-three")] {
+        let mut said = decision(seq);
+        said.subject = subject.into();
+        fake.decides(said);
+    }
+    let places = |sort: &str| {
+        let asked = Asked { sort: sort.into(), ..Asked::default() };
+        let rendered = Page::Decisions.render(&fake.house(), &asked).unwrap().unwrap();
+        let html = document(&rendered, None).unwrap();
+        ["a-two", "b-one", "c-three"].map(|name| html.find(name).unwrap())
+    };
+    assert!(places("about").is_sorted());
+    assert!(places("about:desc").iter().rev().is_sorted());
+    let [two, one, three] = places("");
+    assert!(three < two && two < one, "newest first");
+}
+
+#[test]
+fn a_request_that_waits_shows_its_place_and_who_holds_what_it_needs_each_as_a_link() {
+    let fake = Fake::default();
+    fake.shown().vms.push(VmView { request: Some(job("a/b c").id), ..named("busy") });
+    let html = html(&fake, &Page::Request { nouns: "jobs".into(), id: "42".into() });
+    for part in [
+        "Place <b>1</b> of 1 in line",
+        "<th scope=\"col\">Project</th>",
+        "<a href=\"/vms/busy\">",
+        "<a href=\"/jobs/a%2Fb%20c\">",
+        "<a href=\"/jobs?q=SHOP\">",
+        "It waits for gate <b>",
+        "no estimate yet",
+    ] {
+        assert!(html.contains(part), "{part} is missing in\n{html}");
+    }
 }

@@ -82,6 +82,7 @@ impl Row {
                 (BarKind::Going, Some(deadline)) => {
                     format!("goes on, at most {}", millis(deadline, Style::Long))
                 }
+                (BarKind::Going, None) => "goes on".to_owned(),
                 (BarKind::Broken(ended), _) => ended.as_str().to_owned(),
                 _ => String::new(),
             },
@@ -118,5 +119,21 @@ mod tests {
         let bars: Vec<_> = drawn.bars.iter().map(|bar| (bar.x, bar.width)).collect();
         assert_eq!(bars, [(0, 1_000), (996, 4)]);
         assert_eq!(drawn.started.as_deref(), Some("1 min 40 s"));
+    }
+
+    #[test]
+    fn what_goes_on_without_a_deadline_names_none() {
+        // A pod that did not answer yet "goes on, at most 0 ms".
+        let going = |deadline_ms| StepView {
+            took_ms: None,
+            ended: None,
+            deadline_ms,
+            ..step(Part::Joining, 0, 0)
+        };
+        for (deadline, said) in [(0, "goes on"), (60_000, "goes on, at most 1 min 0 s")] {
+            let steps = [going(deadline)];
+            let seen = Waterfall::of_vm(&steps, NOW + Duration::from_secs(9)).unwrap();
+            assert_eq!(Drawn::new("Phases", &seen).bars[0].state, said);
+        }
     }
 }

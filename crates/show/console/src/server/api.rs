@@ -8,17 +8,17 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::CONTENT_DISPOSITION;
 use http::{HeaderValue, StatusCode};
-use roost_door::{DoorWords, FrontDoor, Meant};
+use roost_door::{DoorWords, FrontDoor, Meant, NotMeant};
 use roost_views::{
-    AddressView, DecisionQuery, DecisionView, DeletionsDetail, HistoryView, LinkDetail, Overview,
-    PoolView, RequestDetail, RequestId, RequestView, SteeringView, VmDetail,
+    AddressView, DecisionQuery, DeletionsDetail, HistoryView, LinkDetail, Overview, PoolView,
+    RequestDetail, RequestId, RequestView, SteeringView, VmDetail,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::{Fault, named, named_in, text};
 use super::app::App;
-use crate::page::{self, requests_csv, requests_wanted, vms_csv, vms_wanted};
+use crate::page::{self, decisions_csv, requests_csv, requests_wanted, vms_csv, vms_wanted};
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -44,7 +44,7 @@ pub(super) async fn requests(
     Query(asked): Query<List>,
 ) -> Result<Response, Fault> {
     let nouns = named(nouns)?;
-    let all = door(&app, &nouns)?.requests();
+    let all = app.house.requests_of(door(&app, &nouns)?.as_ref());
     let found = if asked.is_plain() { all } else { requests_wanted(all, &asked.asked()) };
     Ok(if asked.wants_csv()? {
         csv(&nouns, requests_csv(&found))
@@ -83,11 +83,15 @@ impl List {
     }
 
     fn wants_csv(&self) -> Result<bool, Fault> {
-        match self.format.as_str() {
-            "" | "json" => Ok(false),
-            "csv" => Ok(true),
-            other => Err(Fault::bad_request(format!("format must be json or csv, is {other:?}"))),
-        }
+        wants_csv(&self.format)
+    }
+}
+
+fn wants_csv(format: &str) -> Result<bool, Fault> {
+    match format {
+        "" | "json" => Ok(false),
+        "csv" => Ok(true),
+        other => Err(Fault::bad_request(format!("format must be json or csv, is {other:?}"))),
     }
 }
 
@@ -224,8 +228,17 @@ pub(super) async fn addresses(State(app): State<Arc<App>>) -> Json<Vec<AddressVi
     Json(app.house.addresses())
 }
 
-pub(super) async fn deletions(State(app): State<Arc<App>>) -> Json<DeletionsDetail> {
-    Json(app.house.deletions())
+/// With `format=csv`, what was deleted and kept.
+pub(super) async fn deletions(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<List>,
+) -> Result<Response, Fault> {
+    let detail: DeletionsDetail = app.house.deletions();
+    Ok(if asked.wants_csv()? {
+        csv("deletions", decisions_csv(&detail.decisions))
+    } else {
+        Json(detail).into_response()
+    })
 }
 
 pub(super) async fn link(State(app): State<Arc<App>>) -> Json<LinkDetail> {
@@ -256,6 +269,7 @@ pub(super) struct Asked {
     events: String,
     after: String,
     limit: String,
+    format: String,
 }
 
 impl Asked {
@@ -285,7 +299,19 @@ impl Asked {
 pub(super) async fn decisions(
     State(app): State<Arc<App>>,
     asked: Result<Query<Asked>, QueryRejection>,
-) -> Answer<Vec<DecisionView>> {
+) -> Result<Response, Fault> {
     let Query(asked) = asked.map_err(|wrong| Fault::bad_request(wrong.body_text()))?;
-    Ok(Json(app.house.decisions(&asked.validate()?)))
+    let format = asked.format.clone();
+    let query = asked.validate()?;
+    let found = app.house.decisions(&query);
+    if let Some(text) = query.subject.as_deref().filter(|_| found.is_empty())
+        && let Some(several @ NotMeant::Several(_)) = app.house.not_a_subject(text)
+    {
+        return Err(several.into());
+    }
+    Ok(if wants_csv(&format)? {
+        csv("decisions", decisions_csv(&found))
+    } else {
+        Json(found).into_response()
+    })
 }

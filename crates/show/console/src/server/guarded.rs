@@ -89,3 +89,31 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         self.wrote(cx, written)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_nothing_is_given_up_and_one_that_is_slow_is_not() {
+        let (mut client, server) = duplex(64);
+        let mut server = Guarded::new(server, Activity::new(Instant::now()));
+        let slow = async {
+            let mut taken = [0; 32];
+            for _ in 0..8 {
+                tokio::time::sleep(WRITE_WITHIN / 2).await;
+                client.read_exact(&mut taken).await.unwrap();
+            }
+            Instant::now()
+        };
+        let writing = async { server.write_all(&[0; 1024]).await.unwrap_err() };
+        let (last_read, refused) = tokio::join!(slow, writing);
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(refused.to_string(), "the client does not read");
+        let waited = last_read.elapsed();
+        assert!(waited >= WRITE_WITHIN && waited < 2 * WRITE_WITHIN, "{waited:?}");
+    }
+}

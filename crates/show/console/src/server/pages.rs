@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use futures_util::stream;
 use http::header::CACHE_CONTROL;
 use http::{HeaderValue, StatusCode};
-use roost_door::{House, Person, Shown, Subscription};
+use roost_door::{House, Meant, NotMeant, Person, Shown, Subscription};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -206,14 +206,29 @@ fn show(app: &App, page: &Page, asked: &Asked, by: By) -> Response {
 fn missing(app: &App, page: &Page) -> Response {
     let words = match page {
         Page::Request { nouns, id } => {
-            let noun = app.house.door_of(nouns).map_or("request", |door| door.words().noun);
-            format!("{noun} {} is not known", crate::page::plain(id))
+            let door = app.house.door_of(nouns).map(|door| door.words());
+            let noun = door.map_or("request", |door| door.noun);
+            let meant = app.house.request_meant(door.map(|door| door.name), id);
+            not_meant(meant, noun, id)
+                .unwrap_or_else(|| format!("{noun} {} is not known", crate::page::plain(id)))
         }
-        Page::Vm(id) => format!("VM {} is not one of ours, or is gone", crate::page::plain(id)),
+        Page::Vm(id) => not_meant(app.house.vm_meant(id), "VM", id).unwrap_or_else(|| {
+            format!("VM {} is not one of ours, or is gone", crate::page::plain(id))
+        }),
         _ => "there is no such page".to_owned(),
     };
     let html = stranger("Not here", &words, false);
     html.map_or_else(|error| broken(&error), |html| text(StatusCode::NOT_FOUND, HTML, html))
+}
+
+/// Those that begin so, or the one that looks most like it. `None` if there is neither.
+fn not_meant<T>(meant: Meant<T>, what: &str, id: &str) -> Option<String> {
+    if let Meant::Nothing { nearest: None } = meant {
+        return None;
+    }
+    let why = meant.or_words(what, id).err()?;
+    let (NotMeant::Several(words) | NotMeant::Unknown(words)) = why;
+    Some(crate::page::plain(&words).into_owned())
 }
 
 fn broken(error: &askama::Error) -> Response {

@@ -35,6 +35,9 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(5);
 /// Accepting fails only when the machine is short of something.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
+/// Between two looks at what curves are drawn from: the clock of a demo is quicker than ours.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// How often it is told that connections were ended to make room.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
@@ -46,6 +49,8 @@ pub struct Port {
     /// What requests are given to.
     router: watch::Sender<Router>,
     waits_for: watch::Sender<String>,
+    /// What is shown, if it is there yet.
+    house: watch::Sender<Option<Weak<House>>>,
     close: watch::Sender<bool>,
 }
 
@@ -63,7 +68,8 @@ impl Port {
         waits_for: watch::Sender<String>,
     ) -> Self {
         let (router, close) = (watch::Sender::new(router), watch::Sender::new(false));
-        Self { listener: Arc::new(listener), tls, router, waits_for, close }
+        let (listener, house) = (Arc::new(listener), watch::Sender::new(None));
+        Self { listener, tls, router, waits_for, house, close }
     }
 
     /// What the service waits for while it starts.
@@ -74,7 +80,7 @@ impl Port {
     /// From now on the service itself is shown, also on connections that are open.
     pub fn show(&self, console: Console) {
         let Console { house, settings } = console;
-        tokio::spawn(keep_history(Arc::downgrade(&house), self.close.subscribe()));
+        self.house.send_replace(Some(Arc::downgrade(&house)));
         let app = App::new(house, settings, self.close.subscribe());
         drop(self.router.send_replace(app::router(app)));
     }
@@ -97,6 +103,10 @@ impl Port {
                         // Small answers and single events: waiting to fill a packet only costs time.
                         let _ = stream.set_nodelay(true);
                         connections.make_room(peer.ip());
+                        // One that was ended holds its descriptor until its task is gone.
+                        while tasks.len() > connections.len() && let Some(ended) = tasks.join_next_with_id().await {
+                            connections.remove(ended_task(ended));
+                        }
                         let activity = Activity::new(began);
                         let answering =
                             self.clone().greet(stream, peer, Arc::clone(&activity), graceful.watcher());
@@ -117,9 +127,31 @@ impl Port {
                 },
             }
         }
-        let _ = self.close.send(true);
+        self.close.send_replace(true);
         if timeout(DRAIN_WITHIN, graceful.shutdown()).await.is_err() {
             tracing::warn!("{} connections were cut: their clients do not read", connections.len());
+        }
+    }
+
+    /// Keeps what curves are drawn from, beside [`Port::serve`], until the port closes or what it shows is gone. It can be called again after it
+    /// panicked, which what it looks at may do.
+    pub async fn keep_history(&self) {
+        let (mut shown, mut closing) = (self.house.subscribe(), self.close.subscribe());
+        let keeping = async {
+            let Ok(shown) = shown.wait_for(Option::is_some).await.map(|house| house.clone()) else {
+                return;
+            };
+            while let Some(house) = shown.as_ref().and_then(Weak::upgrade) {
+                house.history.watch(&house);
+                house.history.keep(&house);
+                drop(house);
+                sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => {}
+            () = keeping => {}
         }
     }
 
@@ -179,26 +211,7 @@ impl Console {
         let (tls, waits_for) = (self.settings.tls.clone(), watch::Sender::default());
         let port = Port::answering(listener, tls, Router::new(), waits_for);
         port.show(self);
-        port.serve(closing).await;
-    }
-}
-
-/// Looks once a second: the clock of a demo is quicker than ours.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// Until the house is gone or the port closes.
-async fn keep_history(house: Weak<House>, mut closing: watch::Receiver<bool>) {
-    loop {
-        {
-            let Some(house) = house.upgrade() else { return };
-            house.history.watch(&house);
-            house.history.keep(&house);
-        }
-        tokio::select! {
-            biased;
-            _ = closing.wait_for(|closing| *closing) => return,
-            () = sleep(LOOK) => {}
-        }
+        tokio::join!(port.serve(closing), port.keep_history());
     }
 }
 

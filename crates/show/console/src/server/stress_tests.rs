@@ -6,7 +6,7 @@ use std::time::Duration;
 use roost_clock::SystemClock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{Console, Port, Starter};
 use crate::Settings;
@@ -64,6 +64,25 @@ async fn probes_are_answered_while_512_clients_do_not_read() {
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer:?}");
     }
     drop(held);
+}
+
+/// Before its first request as after one.
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_request_is_closed_after_half_a_minute() {
+    let (port, number) = port().await;
+    port.show(console());
+    for asks_first in [false, true] {
+        let mut stream = TcpStream::connect(("127.0.0.1", number)).await.unwrap();
+        if asks_first {
+            stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        }
+        let began = Instant::now();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.contains("HTTP/1.1 200"), asks_first, "{answer}");
+        let open = began.elapsed().as_secs();
+        assert!((29..=35).contains(&open), "closed after {open} s of the service's own time");
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode};
-use roost_views::{DecisionQuery, Overview};
+use roost_views::{DecisionQuery, DecisionView, Overview};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -172,6 +172,68 @@ async fn the_beginning_of_an_id_will_do_if_no_other_begins_so() {
     let page = lab.client.get(format!("{}/jobs/69c8", lab.base)).send().await.unwrap();
     assert!(page.status().is_success());
     assert!(page.text().await.unwrap().contains("69c80595-three"));
+
+    let about = |seq, subject: &str| DecisionView { subject: subject.into(), ..decision(seq) };
+    lab.fake.decides(about(1, "05d907f2-one"));
+    lab.fake.decides(about(2, "69c80595-three"));
+    let (code, body) = lab.json("/api/v1/decisions?subject=69c8").await;
+    assert_eq!((code, body.as_array().unwrap().len()), (200, 1), "{body}");
+    let (code, body) = lab.json("/api/v1/decisions?subject=05d9").await;
+    assert_eq!((code, &body["error"]), (409, &said.into()));
+    assert_eq!(lab.json("/api/v1/decisions?subject=nobody").await.1, json!([]));
+    for (path, status, words) in [
+        ("/decisions?subject=69c8", 200, "69c80595"),
+        ("/decisions?subject=05d9", 200, said),
+        ("/jobs/05d9", 404, said),
+        ("/jobs/69c80595-thre1", 404, "do you mean 69c80595-three?"),
+        ("/vms/w-2", 404, "do you mean w-1?"),
+        ("/vms/nothing-like-it", 404, "is not one of ours, or is gone"),
+    ] {
+        let page = lab.get(path).await;
+        assert_eq!(page.status(), status, "{path}");
+        let html = page.text().await.unwrap();
+        assert!(html.contains(words), "{words:?} is not on {path}:\n{html}");
+    }
+}
+
+#[tokio::test]
+async fn lists_are_had_as_csv_and_the_day_as_samples() {
+    let lab = lab().await;
+    lab.fake.shown().jobs.push(crate::fake::job("=1+1"));
+    lab.fake.decides(decision(7));
+    for (path, lines) in [
+        ("/api/v1/jobs?format=csv", 3),
+        ("/api/v1/jobs?format=csv&q=1%2B1", 2),
+        ("/api/v1/vms?format=csv", 2),
+        ("/api/v1/decisions?format=csv", 2),
+        ("/api/v1/decisions?format=csv&subject=none", 1),
+        ("/api/v1/deletions?format=csv", 2),
+    ] {
+        let answer = lab.get(path).await;
+        assert_eq!(answer.headers()["content-type"], "text/csv; charset=utf-8", "{path}");
+        assert!(answer.headers().contains_key("content-disposition"), "{path}");
+        let text = answer.text().await.unwrap();
+        assert_eq!(text.lines().count(), lines, "{path}:\n{text}");
+    }
+    let (code, body) = lab.json("/api/v1/decisions?format=xml").await;
+    assert_eq!((code, &body["error"]), (400, &"format must be json or csv, is \"xml\"".into()));
+
+    // The port looks once a second; the first look is at its start.
+    let history = loop {
+        let (code, history) = lab.json("/api/v1/history").await;
+        assert_eq!(code, 200);
+        if history["samples"].as_array().is_some_and(|samples| !samples.is_empty()) {
+            break history;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(history["doors"], json!(["bakery"]));
+    assert_eq!(history["samples"][0]["waiting"], 1);
+    assert_eq!(history["samples"][0]["doors"], json!([[1, 0, 0, 0, 0, 0]]));
+    assert_eq!(history["marks"][0]["kind"], "restart");
+    let (_, none) = lab.json("/api/v1/history?minutes=0").await;
+    assert_eq!(none["samples"], json!([]));
+    assert_eq!(lab.json("/api/v1/history?minutes=many").await.0, 400);
 }
 
 #[tokio::test]

@@ -144,7 +144,11 @@ pub(crate) fn refresh(world: &mut World, incoming: &Incoming) -> Result<Reply, R
 
 pub(crate) fn sign_out(world: &mut World, incoming: &Incoming) -> Result<Reply, Refusal> {
     let row = worker(world, incoming)?;
-    world.remove_worker(&row.id);
+    match row.purpose {
+        // Its row is listed until the API looks for such next.
+        WorkerFor::V2Job { .. } => set_status(world, &row.id, WorkerStatus::Disabled),
+        WorkerFor::V1Job { .. } | WorkerFor::V1Registration { .. } => world.remove_worker(&row.id),
+    }
     Ok(Reply::null())
 }
 

@@ -218,6 +218,7 @@ async fn a_waiting_v1_job_can_be_failed_once() {
     assert_eq!(report.infos, ["MsgSpawnInfoHatcheryStarts: hv1, keen-bohr, m"]);
     let error = lab.v1().fail(id, "again").await.unwrap_err();
     assert_eq!(error.kind(), Some(ErrorKind::Forbidden));
+    assert!(!error.is_gone(), "it is there, and does not wait: {error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -335,6 +336,7 @@ async fn a_v1_job_that_is_refused_is_gone_only_while_other_calls_succeed() {
         lab.v1().job(id).await.unwrap_err(),
         lab.v1().book(id).await.unwrap_err(),
         lab.v1().add_spawn_infos(id, &[info]).await.unwrap_err(),
+        lab.v1().fail(id, "no template").await.unwrap_err(),
     ] {
         assert!(error.is_gone(), "{error}");
     }

@@ -61,6 +61,7 @@ async fn a_job_is_queued_followed_and_counted() {
                         "id": workers[0]["id"]}]);
     assert_eq!(workers, shown);
     worker.await.unwrap().unwrap();
+    time::sleep(secs(11)).await;
 
     let job = get(&lab, &format!("jobs/{id}")).await;
     assert_eq!((&job["protocol"], &job["status"]), (&json!("v2"), &json!("Success")));

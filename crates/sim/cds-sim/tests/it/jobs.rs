@@ -55,6 +55,10 @@ async fn a_v2_job_is_taken_executed_and_done() {
         let workers = lab.v2().workers().await.unwrap();
         assert_eq!((workers[0].run_job_id.as_str(), workers.len()), (id.as_str(), 1));
         assert_eq!(worker.await.unwrap().unwrap(), WorkerEnd::Worked(status));
+        let workers = lab.v2().workers().await.unwrap();
+        assert_eq!(workers[0].status, WorkerStatus::Disabled, "listed for some seconds more");
+        time::sleep(secs(11)).await;
+        assert!(lab.api.workers().is_empty());
         let report = lab.api.job(&JobId::V2(id)).unwrap();
         assert_eq!(report.status, status);
         let events: Vec<_> = report.history.into_iter().map(|entry| entry.event).collect();
@@ -288,6 +292,7 @@ async fn a_worker_lives_through_lost_answers_and_still_works_once() {
             (JobStatus::Success, 1),
             "{pattern}"
         );
+        time::sleep(secs(11)).await;
         assert!(lab.api.workers().is_empty(), "{pattern}");
     }
     assert_eq!(lab.api.double_workers(), []);

@@ -26,7 +26,8 @@ pub(super) fn exec(
         let host = folder.lock()?;
         host.seen(&host.model.inspect(vm)?)
     };
-    if vm.config.windows {
+    // Only some images of Windows have the daemon. One that has it is told by this file in the VM's folder.
+    if vm.config.windows && !folder.of_vm(&vm).join("daemon").exists() {
         return Err(Refusal(
             "exec: vsock not configured for this VM; recreate it with a newer cocoon".into(),
         ));

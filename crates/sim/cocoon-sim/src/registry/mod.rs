@@ -40,6 +40,8 @@ pub enum Effect {
     CutAfter(usize),
     /// One byte of a blob is another.
     Corrupt,
+    /// It is done, and answered with this status as if it were not.
+    AfterTheFact(u16),
     /// It is never answered.
     Hang,
 }

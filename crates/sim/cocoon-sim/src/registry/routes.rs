@@ -51,7 +51,11 @@ pub(super) async fn serve(State(registry): State<EpochRegistry>, request: Reques
     }
     let range = parts.headers.get(RANGE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let query = parts.uri.query().unwrap_or_default();
-    shared.route(&parts.method, &path, query, range.as_deref(), &body, effect)
+    let done = shared.route(&parts.method, &path, query, range.as_deref(), &body, effect);
+    match effect {
+        Some(Effect::AfterTheFact(status)) => answer(status, Body::from("the answer is lost")),
+        _ => done,
+    }
 }
 
 impl Shared {

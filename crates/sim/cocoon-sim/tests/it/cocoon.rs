@@ -220,7 +220,14 @@ async fn the_command_line_is_what_users_of_cocoon_know() {
     let lab = Lab::new();
     lab.run("a").await;
     let (mut near, far) = tokio::io::duplex(1024);
-    lab.cli.logs("a", LogOptions { tail: Some(200), follow: false }, Box::new(far)).await.unwrap();
+    lab.cli
+        .logs(
+            "a",
+            LogOptions { tail: Some(200), follow: false, ..LogOptions::default() },
+            Box::new(far),
+        )
+        .await
+        .unwrap();
     let mut text = String::new();
     near.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "a booted\n");

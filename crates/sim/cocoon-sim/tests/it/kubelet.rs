@@ -1,12 +1,22 @@
 //! The simulated `cocoon` as pods see it, through everything that is real.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::{SinkExt as _, StreamExt as _};
 use roost_oracle::ClusterOptions;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
-use tokio::process::Command;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::lab::{Lab, PATIENCE, until};
 
@@ -28,6 +38,7 @@ async fn kubectl_works_through_a_real_api_server() {
         attach(&lab, way).await;
         port_forward(&lab, way).await;
     }
+    channels(&lab).await;
     copy(&lab).await;
     disconnect(&lab).await;
     windows(&lab).await;
@@ -89,11 +100,9 @@ async fn exec(lab: &Lab, way: &[(&str, &str)]) {
 }
 
 /// `script` gives `kubectl` a terminal here, as a person's shell would.
-async fn terminal(lab: &Lab, way: &[(&str, &str)]) {
+fn in_terminal(lab: &Lab, way: &[(&str, &str)], before: &str, arguments: &str) -> Child {
     let program = lab.kubectl().command(&[]).get_program().to_string_lossy().into_owned();
-    let line = format!(
-        "stty rows 33 cols 101; {program} exec -it a -- sh -c 'tty; stty size; read x; echo got $x; exit 5'"
-    );
+    let line = format!("{before} {program} {arguments}");
     let plain = lab.kubectl().command(&[]);
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).env_clear().envs(way.iter().copied());
@@ -102,18 +111,33 @@ async fn terminal(lab: &Lab, way: &[(&str, &str)]) {
     }
     command.env("PATH", "/usr/bin:/bin").env("SHELL", "/bin/sh").kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut keys = child.stdin.take().unwrap();
-    let mut screen = child.stdout.take().unwrap();
-    let mut seen = String::new();
-    let mut buffer = [0; 1024];
-    while !seen.contains("33 101") {
+    command.spawn().unwrap()
+}
+
+/// Reads until the words are there; all that was read.
+async fn read_until(screen: &mut ChildStdout, words: &str) -> String {
+    let (mut seen, mut buffer) = (String::new(), [0; 1024]);
+    while !seen.contains(words) {
         let count = timeout(PATIENCE, screen.read(&mut buffer)).await;
-        let count = count.unwrap_or_else(|_| panic!("no size: {seen:?}")).unwrap();
-        assert_ne!(count, 0, "it ended: {seen:?}");
+        let count = count.unwrap_or_else(|_| panic!("no {words:?}: {seen:?}")).unwrap();
+        assert_ne!(count, 0, "it ended without {words:?}: {seen:?}");
         seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
+    seen
+}
+
+async fn terminal(lab: &Lab, way: &[(&str, &str)]) {
+    // A second later the window is made another size, while the program runs.
+    let before = "stty rows 33 cols 101; (sleep 2; stty -F /dev/tty rows 44 cols 132) &";
+    let program = "tty; stty size; until [ \"$(stty size)\" = \"44 132\" ]; do sleep 0.2; done; echo resized; read x; echo got $x; exit 5";
+    let mut child = in_terminal(lab, way, before, &format!("exec -it a -- sh -c '{program}'"));
+    let mut keys = child.stdin.take().unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let mut seen = read_until(&mut screen, "33 101").await;
     assert!(seen.contains("/dev/pts/"), "{seen:?}");
+    if !seen.contains("resized") {
+        seen.push_str(&read_until(&mut screen, "resized").await);
+    }
     keys.write_all(b"typed\r").await.unwrap();
     let mut rest = String::new();
     timeout(PATIENCE, screen.read_to_string(&mut rest)).await.unwrap().unwrap();
@@ -168,7 +192,7 @@ async fn port_forward(lab: &Lab, way: &[(&str, &str)]) {
     // Several at once, each whole.
     let good = local[0];
     let talks = (0..8_u8).map(|number| async move {
-        let mut connection = tokio::net::TcpStream::connect(("127.0.0.1", good)).await.unwrap();
+        let mut connection = TcpStream::connect(("127.0.0.1", good)).await.unwrap();
         let sent: Vec<u8> =
             (0..200_000_u32).map(|n| number.wrapping_add(n.to_le_bytes()[0])).collect();
         connection.write_all(&sent).await.unwrap();
@@ -180,12 +204,99 @@ async fn port_forward(lab: &Lab, way: &[(&str, &str)]) {
     });
     futures_util::future::join_all(talks).await;
     // Nobody listens there, and kubectl says so.
-    let mut refused = tokio::net::TcpStream::connect(("127.0.0.1", local[1])).await.unwrap();
+    let mut refused = TcpStream::connect(("127.0.0.1", local[1])).await.unwrap();
     refused.write_all(b"x").await.unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = timeout(PATIENCE, errors.next_line()).await.unwrap().unwrap().unwrap();
     assert!(line.contains("error forwarding port 1 to pod a"), "{line}");
     child.kill().await.unwrap();
+    serving.abort();
+}
+
+type Channel = WebSocketStream<tokio_rustls::client::TlsStream<TcpStream>>;
+
+/// Asks the node itself, as somebody with the administrator's certificate.
+async fn open(lab: &Lab, path: &str, protocol: &str) -> Channel {
+    let file = |name: &str| lab.cluster.certificates().join(name);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(file("ca.crt")).unwrap()).unwrap();
+    let chain = vec![CertificateDer::from_pem_file(file("admin.crt")).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(file("admin.key")).unwrap();
+    let tls = rustls::ClientConfig::builder().with_root_certificates(roots);
+    let tls = tls.with_client_auth_cert(chain, key).unwrap();
+    let tcp = TcpStream::connect(("127.0.0.1", lab.port)).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(tls));
+    let stream = connector.connect("127.0.0.1".try_into().unwrap(), tcp).await.unwrap();
+    let url = format!("wss://127.0.0.1:{}{path}", lab.port);
+    let mut request = url.into_client_request().unwrap();
+    request.headers_mut().insert("sec-websocket-protocol", protocol.parse().unwrap());
+    let (socket, answer) = tokio_tungstenite::client_async(request, stream).await.unwrap();
+    assert_eq!(answer.headers()["sec-websocket-protocol"], protocol);
+    socket
+}
+
+/// A piece of a channel, as its protocol writes it.
+fn framed(protocol: &str, channel: u8, data: &[u8]) -> Message {
+    if protocol.contains("base64") {
+        return Message::text(format!("{channel}{}", STANDARD.encode(data)));
+    }
+    Message::binary([&[channel], data].concat())
+}
+
+/// What came on each channel, until the node has nothing more to say.
+async fn heard(socket: &mut Channel, protocol: &str) -> BTreeMap<u8, Vec<u8>> {
+    let mut all: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
+    while let Some(Ok(message)) = timeout(PATIENCE, socket.next()).await.unwrap() {
+        if !message.is_text() && !message.is_binary() {
+            continue;
+        }
+        let data = message.into_data();
+        let Some((channel, data)) = data.split_first() else { continue };
+        if protocol.contains("base64") {
+            all.entry(channel - b'0').or_default().extend(STANDARD.decode(data).unwrap());
+        } else {
+            all.entry(*channel).or_default().extend(data);
+        }
+    }
+    all
+}
+
+/// Older clients speak in channels: what `kubectl` does not use any more.
+async fn channels(lab: &Lab) {
+    let command =
+        "command=sh&command=-c&command=read%20x;echo%20got%20$x;echo%20oh%20%3E%262;exit%206";
+    let path = format!("/exec/default/a/agent?{command}&input=1&output=1&error=1");
+    for protocol in ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"] {
+        let mut socket = open(lab, &path, protocol).await;
+        socket.send(framed(protocol, 0, b"from here\n")).await.unwrap();
+        let all = heard(&mut socket, protocol).await;
+        assert_eq!(String::from_utf8_lossy(&all[&1]), "got from here\n", "{protocol}");
+        assert_eq!(String::from_utf8_lossy(&all[&2]), "oh\n", "{protocol}");
+        let status: serde_json::Value = serde_json::from_slice(&all[&3]).unwrap();
+        assert_eq!(status["details"]["causes"][0]["message"], "6", "{protocol}: {status}");
+    }
+    let path = ["get", "pod", "a", "-o", "jsonpath={.status.podIP}"];
+    let server = TcpListener::bind((lab.kubectl().stdout(&path), 0)).await.unwrap();
+    let port = server.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        while let Ok((mut connection, _)) = server.accept().await {
+            let mut line = [0; 5];
+            connection.read_exact(&mut line).await.unwrap();
+            line.reverse();
+            connection.write_all(&line).await.unwrap();
+        }
+    });
+    for protocol in ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"] {
+        let path = format!("/portForward/default/a?port={port}&port=1");
+        let mut socket = open(lab, &path, protocol).await;
+        socket.send(framed(protocol, 0, b"hello")).await.unwrap();
+        let all = heard(&mut socket, protocol).await;
+        // Each channel begins with its port.
+        assert_eq!(all[&0], [&port.to_le_bytes()[..], b"olleh"].concat(), "{protocol}");
+        assert_eq!(all[&1], port.to_le_bytes(), "{protocol}: nothing went wrong");
+        let refused = String::from_utf8_lossy(&all[&3][2..]).into_owned();
+        assert!(refused.contains("error forwarding port 1 to pod a"), "{protocol}: {refused}");
+    }
     serving.abort();
 }
 
@@ -212,6 +323,33 @@ async fn windows(lab: &Lab) {
     let help = "kubectl exec is not supported on Windows guests. Connect via RDP to";
     assert_eq!(said.stdout, format!("vk-cocoon: {help} {address}.\n"), "{said:?}");
     assert_eq!(said.code, 0);
+    let folder = lab.vm_folder_of("vk-default-w");
+    std::fs::remove_file(folder.join("console.log")).unwrap();
+    let said = lab.run(&["logs", "w"], "").await;
+    let help = "kubectl logs is not supported on Windows guests; connect via RDP to";
+    assert_eq!(said.stdout, format!("vk-cocoon: {help} {address}\n"), "{said:?}");
+
+    // With the daemon, commands reach the guest as they are: there is no shell of Linux to make a terminal.
+    std::fs::write(folder.join("daemon"), "").unwrap();
+    let said =
+        lab.run(&["exec", "w", "--", "sh", "-c", "echo out; echo err >&2; exit 3"], "").await;
+    assert_eq!((said.code, said.stdout.as_str()), (3, "out\n"), "{said:?}");
+    assert!(said.stderr.starts_with("err\n"), "{said:?}");
+    for way in WAYS {
+        let program = "exec -it w -- sh -c 'tty; echo err >&2; read x; echo got $x; exit 5'";
+        let mut child = in_terminal(lab, way, "", program);
+        let mut keys = child.stdin.take().unwrap();
+        let mut screen = child.stdout.take().unwrap();
+        let mut seen = read_until(&mut screen, "err").await;
+        keys.write_all(b"typed\r").await.unwrap();
+        let mut rest = String::new();
+        timeout(PATIENCE, screen.read_to_string(&mut rest)).await.unwrap().unwrap();
+        seen.push_str(&rest);
+        assert!(seen.contains("not a tty") && seen.contains("got typed"), "{seen:?}");
+        assert!(!seen.contains("script"), "{seen:?}");
+        let status = timeout(PATIENCE, child.wait()).await.unwrap().unwrap();
+        assert_eq!(status.code(), Some(5), "{seen:?}");
+    }
     let said = lab.run(&["delete", "pod", "w", "--grace-period=1", "--timeout=100s"], "").await;
     assert_eq!(said.code, 0, "{said:?}");
 }

@@ -207,6 +207,14 @@ impl Lab {
         names
     }
 
+    pub(crate) fn vm_folder_of(&self, name: &str) -> PathBuf {
+        let text = std::fs::read_to_string(self.folder.join("host.json")).unwrap();
+        let host: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let vms = host["vms"].as_object().unwrap();
+        let (id, _) = vms.iter().find(|(_, vm)| vm["config"]["name"] == name).unwrap();
+        self.folder.join("run/cloudhypervisor").join(id)
+    }
+
     pub(crate) fn vm_folder(&self) -> PathBuf {
         let below = self.folder.join("run/cloudhypervisor");
         std::fs::read_dir(below).unwrap().next().unwrap().unwrap().path()

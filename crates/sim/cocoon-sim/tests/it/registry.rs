@@ -152,6 +152,34 @@ async fn a_push_that_fails_leaves_no_tag_and_a_token_is_needed() {
     assert_eq!(stand_in.tags(), ["a:hibernate"]);
 }
 
+/// The piece is there, or the blob, and only the answer is not: neither is sent twice, and the push goes on.
+#[tokio::test]
+async fn a_push_survives_answers_that_are_lost_at_every_step() {
+    for (method, path) in [
+        ("POST", "/uploads/"),
+        ("PATCH", "/uploads/"),
+        ("PUT", "/uploads/"),
+        ("PUT", "/manifests/"),
+        ("HEAD", "/blobs/"),
+    ] {
+        for effect in [RegistryEffect::AfterTheFact(502), RegistryEffect::Status(503)] {
+            let stand_in = EpochRegistry::default();
+            let registry = client(serve(&stand_in).await, None);
+            let source = host();
+            snapshot_of(&source).await;
+            let fault =
+                RegistryFault { method: method.into(), path: path.into(), times: 1, effect };
+            stand_in.add_fault(fault);
+            push(&source, &registry).await;
+            assert_eq!(stand_in.tags(), ["a:hibernate"], "{method} {path} {effect:?}");
+            let target = host();
+            let archive = registry.pull_snapshot(Reference::parse("a:hibernate"), "b".into());
+            target.snapshot_import("b", archive).await.unwrap();
+            target.with_host(|host| assert!(host.kept("b").starts_with("count=7 count=7")));
+        }
+    }
+}
+
 /// What it says of tags that are deleted, of pieces and of places differs from epoch.
 #[tokio::test]
 async fn a_registry_of_others_keeps_snapshots_and_forgets_them() {

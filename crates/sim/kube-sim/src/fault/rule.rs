@@ -76,8 +76,10 @@ pub enum Action {
     CutBefore,
     /// It is done, and then the connection breaks.
     CutAfter,
-    /// Answered this much later.
+    /// Done and answered this much later.
     Delay { by_ms: u64 },
+    /// Done at once, and answered this much later.
+    DelayAfter { by_ms: u64 },
     /// Never answered.
     Hang,
     /// A watch ends after so many events.

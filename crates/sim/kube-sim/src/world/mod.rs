@@ -34,8 +34,8 @@ pub(crate) struct World {
     /// By the uid of the owner.
     dependents: HashMap<String, BTreeSet<(TableId, Key)>>,
     todo: VecDeque<Todo>,
-    /// When events were created, oldest first.
-    event_ages: VecDeque<(jiff::Timestamp, Key)>,
+    /// When events were written, oldest first, and which state of them that was: each write gives them another life.
+    event_ages: VecDeque<(jiff::Timestamp, Key, u64)>,
     pub(crate) random: Random,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
@@ -160,8 +160,8 @@ impl World {
         if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
             self.serve(&stored.value);
         }
-        if before.is_none() && kind.table().1 == "events" && kind.table().0.is_empty() {
-            self.event_ages.push_back((self.clock.now(), key.clone()));
+        if kind.table().1 == "events" && kind.table().0.is_empty() {
+            self.event_ages.push_back((self.clock.now(), key.clone(), self.revision));
             self.expire_events(kind);
         }
         stored
@@ -254,13 +254,15 @@ impl World {
 
     fn expire_events(&mut self, kind: &Kind) {
         let now = self.clock.now();
-        while let Some((born, key)) = self.event_ages.front() {
-            if now.duration_since(*born) < EVENT_LIFE {
+        while let Some((written, key, revision)) = self.event_ages.front() {
+            if now.duration_since(*written) < EVENT_LIFE {
                 break;
             }
-            let key = key.clone();
+            let (key, revision) = (key.clone(), *revision);
             self.event_ages.pop_front();
-            self.remove(kind, &key);
+            if self.get(kind, &key).is_some_and(|event| event.revision == revision) {
+                self.remove(kind, &key);
+            }
         }
     }
 

@@ -206,6 +206,12 @@ async fn faults_of_answers_do_what_their_names_say() {
     assert_eq!(create(Action::CutBefore, "c").await, (0, false, 0), "nothing was done");
     assert_eq!(create(Action::CutAfter, "d").await, (0, true, 0), "it was done");
     assert_eq!(create(Action::Delay { by_ms: 9000 }, "e").await, (201, true, 9));
+    assert_eq!(create(Action::DelayAfter { by_ms: 9000 }, "h").await, (201, true, 9));
+    assert_eq!(
+        create(Action::DelayAfter { by_ms: 90_000 }, "i").await,
+        (1, true, 60),
+        "it was done, and the answer comes too late"
+    );
     assert_eq!(create(Action::Hang, "f").await, (1, false, 60), "no answer comes");
     // It goes away with all watches, refuses everybody for its time, and comes back with its objects.
     let from = sim.revision().to_string();

@@ -129,7 +129,7 @@ async fn costs(objects: usize) -> Costs {
 
 #[tokio::test]
 async fn a_change_and_a_list_cost_what_changed_and_not_how_much_there_is() {
-    let (few, many) = (costs(100).await, costs(2_000).await);
+    let (few, many) = (costs(OBJECTS / 20).await, costs(OBJECTS).await);
     let ratio = |one: Duration, other: Duration| one.as_secs_f64() / other.as_secs_f64();
     let change = ratio(many.change, few.change);
     assert!(change < 4.0, "with twenty times the objects a change takes {change:.1} times as long");

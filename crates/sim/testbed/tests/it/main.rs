@@ -1,3 +1,7 @@
-//! The toy door at work, alone and beside another.
+//! The toy door at work, alone, beside another, and as a controller.
+#![allow(clippy::unwrap_used, reason = "a test may stop at once")]
 
+mod controller;
 mod toy;
+#[path = "../../../../kube/controller/tests/it/wire.rs"]
+mod wire;

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 const HAND: DoorName = DoorName::new("hand");
 
-fn settings(site: &Site, name: &str, wanted: u64) -> ToySettings {
+pub(crate) fn settings(site: &Site, name: &str, wanted: u64) -> ToySettings {
     ToySettings {
         name: name.into(),
         wanted,

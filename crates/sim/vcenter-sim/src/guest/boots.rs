@@ -38,7 +38,7 @@ pub(super) fn record(world: &mut World, vm: &MoRef, now: Timestamp) {
         uuid: uuid_text(row.uuid),
         instance_uuid: uuid_text(row.instance_uuid),
         macs: macs.map(|mac: Mac| mac.to_string()).collect(),
-        iso: row.boot_image().map(Into::into),
+        iso: row.boot_image(world).map(Into::into),
         at: now.to_string(),
     };
     let boots = &mut world.guests.boots;

@@ -17,19 +17,28 @@ use roost_vim_wire::types::GuestInfoCustomizationInfo;
 use crate::event::{self, Scene};
 use crate::guest::{AddressBehaviour, Guest, GuestAddress, ToolsState, process};
 use crate::guest::{boots, customization, guestinfo};
+use crate::store;
 use crate::timings::{Span, Timings};
 use crate::vm::{Config, Device, Power, Vm};
 use crate::world::{Handle, World};
 
 /// The VM has been powered on or reset.
 pub(crate) fn boot(world: &mut World, handle: &Handle, vm: &MoRef) {
+    let Some(row) = world.inventory.vms.get(vm) else { return };
+    let images: Vec<String> = row.images().map(ToOwned::to_owned).collect();
+    for image in images {
+        // Its file may have been put on this machine's disk past the datastore.
+        if let Ok(file) = store::locate(world, &image, None) {
+            store::refresh(world, &file, handle.now());
+        }
+    }
+    let has_system = world.inventory.vms.get(vm).is_some_and(|row| row.has_system(world));
     let Some(behaviour) = change(world, vm, |row| {
         row.guest = Guest { boot: row.guest.boot + 1, ..Guest::default() };
-        (Arc::clone(&row.behaviour), row.has_system())
+        Arc::clone(&row.behaviour)
     }) else {
         return;
     };
-    let (behaviour, has_system) = behaviour;
     if behaviour.boots && has_system {
         boots::record(world, vm, handle.now());
         next(world, handle, vm, |timings| timings.boot, up);
@@ -129,7 +138,7 @@ fn next(world: &mut World, handle: &Handle, vm: &MoRef, takes: fn(&Timings) -> S
 /// The operating system runs.
 fn up(world: &mut World, handle: &Handle, vm: &MoRef) {
     let Some(row) = world.inventory.vms.get(vm) else { return };
-    if row.has_tools() && row.behaviour.starts_tools {
+    if row.has_tools(world) && row.behaviour.starts_tools {
         next(world, handle, vm, |timings| timings.tools, tools_up);
     }
 }

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use jiff::{SignedDuration, Timestamp};
 use roost_vim_wire::MoRef;
 
-use crate::door::Body;
+use crate::door::{Body, drain, refuse};
 use crate::guest::Guests;
 use crate::store::{parameter, status};
 use crate::vm::Power;
@@ -65,20 +65,20 @@ pub(crate) async fn guest_file(handle: &Handle, request: Request<Body>) -> Respo
     let token = parameter(request.uri().query().unwrap_or_default(), "token").unwrap_or_default();
     let now = handle.now();
     let Some(transfer) = handle.with(|world| world.guests.redeem(&token, now)) else {
-        return status(StatusCode::UNAUTHORIZED);
+        return refuse(request, StatusCode::UNAUTHORIZED).await;
     };
     let is_on = handle.with(|world| {
         world.inventory.vms.get(&transfer.vm).is_some_and(|vm| vm.power == Power::On)
     });
     if !is_on {
-        return status(StatusCode::SERVICE_UNAVAILABLE);
+        return refuse(request, StatusCode::SERVICE_UNAVAILABLE).await;
     }
     match (request.method(), transfer.direction) {
         (&Method::GET, Direction::FromGuest) => download(handle, &transfer),
         (&Method::PUT, Direction::ToGuest { size, permissions }) => {
             upload(handle, &transfer, request.into_body(), size, permissions).await
         }
-        _ => status(StatusCode::METHOD_NOT_ALLOWED),
+        _ => refuse(request, StatusCode::METHOD_NOT_ALLOWED).await,
     }
 }
 
@@ -99,16 +99,17 @@ fn download(handle: &Handle, transfer: &Transfer) -> Response<Body> {
 async fn upload(
     handle: &Handle,
     transfer: &Transfer,
-    body: Body,
+    mut body: Body,
     size: i64,
     permissions: i64,
 ) -> Response<Body> {
     // More than was announced is refused before it fills the memory.
     let limit = usize::try_from(size).unwrap_or(0);
-    let content = match Limited::new(body, limit).collect().await {
+    let content = match Limited::new(&mut body, limit).collect().await {
         Ok(collected) => collected.to_bytes(),
         Err(error) => {
             tracing::warn!(%error, path = %transfer.path, "an upload into a guest broke off");
+            drain(&mut body).await;
             return status(StatusCode::BAD_REQUEST);
         }
     };

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use roost_vim_wire::{Element, MoRef, MoType, Request, Value};
 
 use crate::call::{CallContext, CallResult, Failure};
+use crate::inventory::property::is_documented;
 use crate::inventory::{HostConnection, Inventory, Record};
 use crate::model::calls;
 use crate::property::{Found, no_such};
@@ -29,16 +30,45 @@ struct HostConfig {
     ntp_servers: Vec<String>,
 }
 
-/// Field of `configManager`, kind, and what its id begins with.
+/// Field of `configManager`, kind, and what its id begins with. Those that nobody has modelled have unset properties and answer
+/// `NotSupported`.
 const SUBSYSTEMS: &[(&str, &str, &str)] = &[
+    ("cpuScheduler", "HostCpuSchedulerSystem", "cpuSchedulerSystem"),
     ("datastoreSystem", "HostDatastoreSystem", "datastoreSystem"),
+    ("memoryManager", "HostMemorySystem", "memoryManager"),
     ("storageSystem", "HostStorageSystem", "storageSystem"),
     ("networkSystem", "HostNetworkSystem", "networkSystem"),
+    ("vmotionSystem", "HostVMotionSystem", "vmotionSystem"),
     ("virtualNicManager", "HostVirtualNicManager", "virtualNicManager"),
     ("serviceSystem", "HostServiceSystem", "serviceSystem"),
     ("firewallSystem", "HostFirewallSystem", "firewallSystem"),
     ("advancedOption", "OptionManager", "EsxHostAdvSettings"),
+    ("diagnosticSystem", "HostDiagnosticSystem", "diagnosticSystem"),
+    ("autoStartManager", "HostAutoStartManager", "autoStartManager"),
+    ("snmpSystem", "HostSnmpSystem", "snmpSystem"),
     ("dateTimeSystem", "HostDateTimeSystem", "dateTimeSystem"),
+    ("patchManager", "HostPatchManager", "patchManager"),
+    ("imageConfigManager", "HostImageConfigManager", "imageConfigManager"),
+    ("bootDeviceSystem", "HostBootDeviceSystem", "bootDeviceSystem"),
+    ("firmwareSystem", "HostFirmwareSystem", "firmwareSystem"),
+    ("healthStatusSystem", "HostHealthStatusSystem", "healthStatusSystem"),
+    ("pciPassthruSystem", "HostPciPassthruSystem", "pciPassthruSystem"),
+    ("kernelModuleSystem", "HostKernelModuleSystem", "kernelModuleSystem"),
+    ("authenticationManager", "HostAuthenticationManager", "authenticationManager"),
+    ("powerSystem", "HostPowerSystem", "powerSystem"),
+    ("cacheConfigurationManager", "HostCacheConfigurationManager", "cacheConfigManager"),
+    ("esxAgentHostManager", "HostEsxAgentHostManager", "esxAgentHostManager"),
+    ("iscsiManager", "IscsiManager", "iscsiManager"),
+    ("vFlashManager", "HostVFlashManager", "vFlashManager"),
+    ("vsanSystem", "HostVsanSystem", "vsanSystem"),
+    ("messageBusProxy", "MessageBusProxy", "messageBusProxy"),
+    ("hostAccessManager", "HostAccessManager", "hostAccessManager"),
+    ("graphicsManager", "HostGraphicsManager", "graphicsManager"),
+    ("vsanInternalSystem", "HostVsanInternalSystem", "vsanInternalSystem"),
+    ("certificateManager", "HostCertificateManager", "certificateManager"),
+    ("cryptoManager", "CryptoManagerHost", "cryptoManager"),
+    ("nvdimmSystem", "HostNvdimmSystem", "nvdimmSystem"),
+    ("assignableHardwareManager", "HostAssignableHardwareManager", "assignableHardwareManager"),
 ];
 
 /// `host-17` has `networkSystem-17`; the one host of an ESXi has `networkSystem`.
@@ -82,9 +112,6 @@ pub(crate) fn property(world: &World, obj: &MoRef, path: &str) -> Option<Found> 
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let whole = match (obj.kind.as_str(), first) {
         ("HostNetworkSystem", "networkInfo") => network::info(world, &host),
-        ("HostNetworkSystem", "networkConfig" | "dnsConfig" | "consoleIpRouteConfig")
-        | ("HostStorageSystem", "multipathStateInfo" | "systemFile")
-        | ("OptionManager", "supportedOption") => return Some(Ok(None)),
         ("HostVirtualNicManager", "info") => network::nic_manager_info(world, &host),
         ("HostStorageSystem", "storageDeviceInfo") => storage::devices(world, &host),
         ("HostStorageSystem", "fileSystemVolumeInfo") => storage::volumes(world, &host),
@@ -103,6 +130,7 @@ pub(crate) fn property(world: &World, obj: &MoRef, path: &str) -> Option<Found> 
         ("HostFirewallSystem", "firewallInfo") => service::firewall(world, &host),
         ("HostDateTimeSystem", "dateTimeInfo") => date_time(&read(world, &host).ntp_servers),
         ("OptionManager", "setting") => read(world, &host).options.setting(),
+        (kind, first) if is_documented(kind, first) => return Some(Ok(None)),
         _ => return Some(no_such(path)),
     };
     let steps = rest.split('.').filter(|step| !step.is_empty());

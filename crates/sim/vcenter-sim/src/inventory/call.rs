@@ -6,6 +6,7 @@ use crate::inventory::{
     storage_pod, switch_ops,
 };
 use crate::model::calls;
+use crate::nfc;
 use crate::vm::{create, register};
 use crate::world::World;
 
@@ -61,6 +62,6 @@ pub(crate) fn call(
         RecommendDatastores => |call| recommend::datastores(world, cx, &call.storage_spec),
         PlaceVmsXCluster => |call| recommend::place_across(world, cx, &call.placement_spec),
         PlaceVm => |call| recommend::place_vm(world, cx, this, &call.placement_spec),
+        ImportVApp => |call| nfc::import(world, cx, this, &call),
     }
-    .or_else(|| crate::nfc::call(request, this, world, cx))
 }

@@ -8,7 +8,7 @@ use roost_vim_wire::{Element, Fault, MoRef, MoType};
 
 use crate::call::{CallContext, Failure};
 use crate::pool::Demand;
-use crate::vm::placement::{choose_host, roomiest_for};
+use crate::vm::placement::{choose_host, least_loaded, roomiest_for};
 use crate::vm::{Settings, initial_bytes};
 use crate::world::World;
 
@@ -141,14 +141,13 @@ pub(super) fn place_vm(
         .and_then(|vm| world.inventory.vms.get(vm))
         .map_or_else(|| demand_of(config), crate::vm::Vm::demand);
     let hosts: Vec<MoRef> = spec.children_named("hosts").filter_map(Element::moref).collect();
+    if hosts.iter().any(|host| !row.hosts.contains(host)) {
+        return Err(Failure::invalid_argument("placementSpec.hosts"));
+    }
     let host = if hosts.is_empty() {
         choose_host(&world.inventory, &row.pool, None, demand)?
     } else {
-        let usable = hosts.iter().filter_map(|host| Some((host, world.inventory.hosts.get(host)?)));
-        let usable = usable.filter(|(_, row)| row.is_usable());
-        let least = usable.min_by_key(|(_, row)| row.demand.memory);
-        let Some((host, _)) = least else { return Err(Failure::invalid_argument("hosts")) };
-        host.clone()
+        least_loaded(&world.inventory, &hosts, demand)?
     };
     let asked: Vec<MoRef> = spec.children_named("datastores").filter_map(Element::moref).collect();
     let by_policy = allowed_by(world, profile_of(config).as_deref())?;

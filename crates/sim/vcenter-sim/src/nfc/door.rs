@@ -4,7 +4,7 @@ use http::{Method, Request, Response, StatusCode};
 use percent_encoding::percent_decode_str;
 
 use super::lease::{LeaseFile, State, reference};
-use crate::door::Body;
+use crate::door::{Body, refuse};
 use crate::reply;
 use crate::store::{self, Content};
 use crate::world::{Handle, World};
@@ -16,7 +16,7 @@ pub(crate) async fn transfer(handle: &Handle, request: Request<Body>) -> Respons
     let path = percent_decode_str(request.uri().path()).decode_utf8_lossy().into_owned();
     let Some((lease, name)) = path.strip_prefix("/nfc/").and_then(|rest| rest.split_once('/'))
     else {
-        return reply::status(StatusCode::NOT_FOUND);
+        return refuse(request, StatusCode::NOT_FOUND).await;
     };
     let lease = reference(lease);
     let now = handle.now();
@@ -26,7 +26,9 @@ pub(crate) async fn transfer(handle: &Handle, request: Request<Body>) -> Respons
         let file = row.files.iter().find(|file| file.name == name)?.clone();
         Some((file, row.is_import))
     });
-    let Some((file, is_import)) = found else { return reply::status(StatusCode::NOT_FOUND) };
+    let Some((file, is_import)) = found else {
+        return refuse(request, StatusCode::NOT_FOUND).await;
+    };
     match (request.method(), is_import) {
         (&Method::GET | &Method::HEAD, false) => {
             if handle.with(|world| is_hollow(world, &file)) {
@@ -47,7 +49,7 @@ pub(crate) async fn transfer(handle: &Handle, request: Request<Body>) -> Respons
             }
             answer
         }
-        _ => reply::status(StatusCode::METHOD_NOT_ALLOWED),
+        _ => refuse(request, StatusCode::METHOD_NOT_ALLOWED).await,
     }
 }
 

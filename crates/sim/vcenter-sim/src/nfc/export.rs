@@ -21,7 +21,7 @@ pub(super) fn place_of(vm: &Vm, device: i32) -> String {
     format!("{class}{bus}:{}", device.base.unit_number.unwrap_or(0))
 }
 
-pub(super) fn export(
+pub(crate) fn export(
     world: &mut World,
     cx: &CallContext<'_>,
     this: &MoRef,

@@ -181,7 +181,7 @@ fn import_keys(config: &VirtualMachineConfigSpec) -> Vec<(bool, String)> {
         .collect()
 }
 
-pub(super) fn import(
+pub(crate) fn import(
     world: &mut World,
     cx: &CallContext<'_>,
     pool: &MoRef,

@@ -16,13 +16,15 @@ mod lease;
 use roost_vim_wire::{MoRef, Request};
 
 pub(crate) use door::transfer;
+pub(crate) use export::export;
+pub(crate) use import::import;
 pub(crate) use lease::{Leases, property};
 
 use crate::call::{CallContext, CallResult};
 use crate::model::calls;
 use crate::world::World;
 
-/// The methods of the OVF manager and of leases, and the two that open one.
+/// The methods of the OVF manager and of leases.
 pub(crate) fn call(
     request: &Request<'_>,
     this: &MoRef,
@@ -34,8 +36,6 @@ pub(crate) fn call(
         ParseDescriptor => |call| Ok(import::parse(&call.ovf_descriptor)),
         ValidateHost => |_| Ok(import::validate_host()),
         CreateDescriptor => |call| export::descriptor(world, &call.obj, &call.cdp),
-        ImportVApp => |call| import::import(world, cx, this, &call),
-        ExportVm => |_| export::export(world, cx, this),
         HttpNfcLeaseProgress => |call| lease::progress(world, cx, this, call.percent),
         HttpNfcLeaseComplete => |_| lease::complete(world, this),
         HttpNfcLeaseAbort => |_| lease::abort(world, cx, this),

@@ -6,7 +6,7 @@ mod role;
 use roost_vim_wire::methods::{EntityPrivilege, HasPrivilegeOnEntities, PrivilegeAvailability};
 use roost_vim_wire::{Array, Element, Fault, LocalizedMethodFault, Method, MoRef, Request, Value};
 
-pub(crate) use needed::{Need, datastore, needs};
+pub(crate) use needed::{Need, datastore, needs, place};
 use role::Roles;
 
 use crate::call::{CallContext, CallResult, Failure, ReplyBody, decode};
@@ -38,15 +38,30 @@ impl Permissions {
         Self { denied: Vec::new(), roles: Roles::new(root) }
     }
 
-    /// What the roles of a user allow.
-    pub(crate) fn check_role(
+    /// Whether a user may: nobody has taken it away, and the user's role has it.
+    pub(crate) fn may(
         &self,
         user: &str,
+        privilege: &str,
+        on: &MoRef,
+        inventory: &Inventory,
+    ) -> bool {
+        self.allows(privilege, on, inventory)
+            && (self.roles.is_untouched() || self.roles.allows(user, privilege, on, inventory))
+    }
+
+    /// Refuses a user who lacks any of these; without a user, no role is asked.
+    pub(crate) fn check(
+        &self,
+        user: Option<&str>,
         needs: &[Need],
         inventory: &Inventory,
     ) -> Result<(), Failure> {
-        let lacks = |need: &&Need| !self.roles.allows(user, need.privilege, &need.on, inventory);
-        match needs.iter().find(lacks) {
+        let has = |need: &Need| match user {
+            Some(user) => self.may(user, need.privilege, &need.on, inventory),
+            None => self.allows(need.privilege, &need.on, inventory),
+        };
+        match needs.iter().find(|need| !has(need)) {
             Some(need) => Err(no_permission(&need.on, need.privilege)),
             None => Ok(()),
         }
@@ -69,15 +84,9 @@ impl Permissions {
         denied.then(|| no_permission(obj, READ).localized())
     }
 
-    pub(crate) fn check(&self, needs: &[Need], inventory: &Inventory) -> Result<(), Failure> {
-        match needs.iter().find(|need| !self.allows(need.privilege, &need.on, inventory)) {
-            Some(need) => Err(no_permission(&need.on, need.privilege)),
-            None => Ok(()),
-        }
-    }
-
+    /// Whether everybody may do everything.
     pub(crate) fn is_unrestricted(&self) -> bool {
-        self.denied.is_empty()
+        self.denied.is_empty() && self.roles.is_untouched()
     }
 
     pub(crate) fn deny(&mut self, denial: Denial) {
@@ -183,14 +192,10 @@ fn has_privilege(request: &Request<'_>, world: &World) -> CallResult {
             .iter()
             .map(|privilege| PrivilegeAvailability {
                 priv_id: privilege.clone(),
-                is_granted: world.permissions.allows(privilege, entity, &world.inventory)
-                    && (world.permissions.roles.is_untouched()
-                        || world.permissions.roles.allows(
-                            user,
-                            privilege,
-                            entity,
-                            &world.inventory,
-                        )),
+                is_granted: {
+                    let on = place(world, entity);
+                    world.permissions.may(user, privilege, &on, &world.inventory)
+                },
             })
             .collect(),
     };

@@ -1,20 +1,28 @@
 //! Which privilege a call needs, and on what.
 
 use roost_vim_wire::methods::{
-    CloneVmTask, CreateVmTask, DestroyTask, MakeDirectory, MarkAsVirtualMachine,
-    MoveDatastoreFileTask, ReconfigVmTask, RelocateVmTask, RenameTask, SetField,
-    ValidateCredentialsInGuest,
+    CloneVmTask, ConfigureStorageDrsForPodTask, CreateDiskTask, CreateVmTask, DestroyTask,
+    MakeDirectory, MarkAsVirtualMachine, MoveDatastoreFileTask, MoveVirtualDiskTask,
+    ReconfigVmTask, RegisterDisk, RelocateVmTask, RemoveEntityPermission, RenameTask,
+    RenameVStorageObject, SearchDatastoreTask, SetEntityPermissions, SetField,
+    ValidateCredentialsInGuest, VslmAttachDiskTask,
 };
 use roost_vim_wire::types::VirtualMachineConfigSpec;
-use roost_vim_wire::{Method, MoRef, MoType, Request, Value, methods};
+use roost_vim_wire::{Element, Method, MoRef, MoType, Request, Value, methods};
 
-use crate::model;
 use crate::world::World;
+use crate::{host_config, model, store};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Need {
     pub privilege: &'static str,
     pub on: MoRef,
+}
+
+impl From<(&'static str, &MoRef)> for Need {
+    fn from((privilege, on): (&'static str, &MoRef)) -> Self {
+        Self { privilege, on: on.clone() }
+    }
 }
 
 /// What the call needs beyond being logged in. Arguments that cannot be decoded need nothing: the call itself will say so.
@@ -67,31 +75,66 @@ pub(crate) fn needs(request: &Request<'_>, this: &MoRef, world: &World) -> Vec<N
         }
         RenameTask::NAME => need(by_kind(this, RENAME), this),
         DestroyTask::NAME => need(by_kind(this, DESTROY), this),
+        SetEntityPermissions::NAME | RemoveEntityPermission::NAME => {
+            // Both begin with the entity.
+            let Ok(call) = request.decode::<RemoveEntityPermission>() else { return needs };
+            need("Authorization.ModifyPermissions", &call.entity);
+        }
+        VslmAttachDiskTask::NAME => {
+            let Ok(call) = request.decode::<VslmAttachDiskTask>() else { return needs };
+            need("VirtualMachine.Config.AddExistingDisk", &call.vm);
+        }
+        ConfigureStorageDrsForPodTask::NAME => {
+            let Ok(call) = request.decode::<ConfigureStorageDrsForPodTask>() else { return needs };
+            need("StoragePod.Config", &call.pod);
+        }
         name => {
             let Some(method) = methods::by_name(name) else { return needs };
             let Some(privilege) = method.privilege else { return needs };
             match method.receiver {
-                "FileManager" => {
-                    need(privilege, &datastore_of(request, world).unwrap_or_else(|| this.clone()));
+                "FileManager"
+                | "VirtualDiskManager"
+                | "HostDatastoreBrowser"
+                | "DatastoreNamespaceManager"
+                | "VcenterVStorageObjectManager"
+                | "VslmVStorageObjectManager" => {
+                    let all = datastores_of(request, world);
+                    if all.is_empty() {
+                        need(privilege, &place(world, this));
+                    }
+                    for datastore in &all {
+                        need(privilege, datastore);
+                    }
                 }
                 "CustomFieldsManager" => match request.decode::<SetField>() {
                     Ok(call) if !call.entity.is_null() => need(privilege, &call.entity),
-                    _ => need(privilege, this),
+                    _ => need(privilege, &place(world, this)),
                 },
                 "GuestProcessManager" | "GuestFileManager" | "GuestAuthManager" => {
                     // All of them begin with `vm` and `auth`, so any one of them can be decoded as this.
                     let call = request.decode::<ValidateCredentialsInGuest>();
                     need(privilege, &call.map(|call| call.vm).unwrap_or_default());
                 }
-                // What a host is configured with is part of the host.
-                _ => {
-                    let host = crate::host_config::host_of(&world.inventory, this);
-                    need(privilege, &host.unwrap_or_else(|| this.clone()));
-                }
+                _ => need(privilege, &place(world, this)),
             }
         }
     }
     needs
+}
+
+/// The entity whose permissions hold for an object: a snapshot is its VM's, a subsystem its host's, a task its entity's, and
+/// what belongs to no entity is the whole server's, which is the root folder.
+pub(crate) fn place(world: &World, obj: &MoRef) -> MoRef {
+    let inventory = &world.inventory;
+    let found = match &obj.kind {
+        kind if kind.is_a("ManagedEntity") => Some(obj.clone()),
+        MoType::VirtualMachineSnapshot => inventory.snapshots.get(obj).cloned(),
+        MoType::HostDatastoreBrowser => inventory.datastore_of_browser(obj),
+        MoType::EnvironmentBrowser => inventory.compute_of_environment(obj),
+        MoType::Task => world.tasks.entity_of(obj).map(|entity| place(world, entity)),
+        _ => host_config::host_of(inventory, obj),
+    };
+    found.unwrap_or_else(|| inventory.root.clone())
 }
 
 fn reconfigure(spec: &VirtualMachineConfigSpec) -> Vec<&'static str> {
@@ -109,16 +152,35 @@ fn reconfigure(spec: &VirtualMachineConfigSpec) -> Vec<&'static str> {
     all
 }
 
-/// The datastore that the file of a file manager call is on.
-fn datastore_of(request: &Request<'_>, world: &World) -> Option<MoRef> {
-    let path = request
-        .decode::<MakeDirectory>()
-        .map(|call| call.name)
-        .ok()
-        .filter(|name| !name.is_empty());
-    let path = path
-        .or_else(|| request.decode::<MoveDatastoreFileTask>().map(|call| call.source_name).ok())?;
-    datastore(world, path.strip_prefix('[')?.split(']').next()?)
+/// The datastores that the arguments of a call name: by path, by address, by themselves, or by the disk that is on one.
+fn datastores_of(request: &Request<'_>, world: &World) -> Vec<MoRef> {
+    // Decoded as one call of each shape: arguments that a shape does not have are passed over.
+    let mut paths = Vec::new();
+    paths.extend(request.decode::<MakeDirectory>().map(|call| call.name));
+    paths.extend(request.decode::<SearchDatastoreTask>().map(|call| call.datastore_path));
+    let moved = request.decode::<MoveDatastoreFileTask>();
+    paths.extend(moved.into_iter().flat_map(|call| [call.source_name, call.destination_name]));
+    paths.extend(request.decode::<MoveVirtualDiskTask>().map(|call| call.dest_name));
+    let name_of = |path: &String| {
+        path.strip_prefix('[').and_then(|path| path.split(']').next()).map(ToOwned::to_owned)
+    };
+    let mut names: Vec<String> = paths.iter().filter_map(name_of).collect();
+    if let Ok(call) = request.decode::<RegisterDisk>() {
+        let query = call.path.split_once('?').map(|(_, query)| query);
+        names.extend(query.and_then(|query| store::parameter(query, "dsName")));
+    }
+    let mut found: Vec<MoRef> = names.iter().filter_map(|name| datastore(world, name)).collect();
+    if let Ok(call) = request.decode::<CreateDiskTask>() {
+        let backing = call.spec.child("backingSpec").and_then(|backing| backing.child("datastore"));
+        found.extend(backing.and_then(Element::moref));
+    }
+    if let Ok(call) = request.decode::<RenameVStorageObject>() {
+        let named = Some(call.datastore).filter(|datastore| !datastore.is_null());
+        found.extend(named.or_else(|| world.disk_objects.datastore_of(&call.id)));
+    }
+    found.retain(|datastore| world.inventory.datastores.contains(datastore));
+    found.dedup();
+    found
 }
 
 /// The datastore of this name.
@@ -156,6 +218,21 @@ const DESTROY: &[(&str, &str)] = &[
 pub(super) const PRIVILEGES: &[&str] = &[
     "Authorization.ModifyPermissions",
     "Authorization.ModifyRoles",
+    "ContentLibrary.AddCertToTrustStore",
+    "ContentLibrary.AddLibraryItem",
+    "ContentLibrary.CheckInTemplate",
+    "ContentLibrary.CreateLocalLibrary",
+    "ContentLibrary.CreateSubscribedLibrary",
+    "ContentLibrary.DeleteCertFromTrustStore",
+    "ContentLibrary.DeleteLibraryItem",
+    "ContentLibrary.DeleteLocalLibrary",
+    "ContentLibrary.DeleteSubscribedLibrary",
+    "ContentLibrary.DownloadSession",
+    "ContentLibrary.SyncLibrary",
+    "ContentLibrary.SyncLibraryItem",
+    "ContentLibrary.UpdateLibrary",
+    "ContentLibrary.UpdateLibraryItem",
+    "ContentLibrary.UpdateSession",
     "DVPortgroup.Create",
     "DVPortgroup.Delete",
     "DVPortgroup.Modify",
@@ -196,6 +273,14 @@ pub(super) const PRIVILEGES: &[&str] = &[
     "Host.Inventory.EditCluster",
     "Host.Inventory.MoveHost",
     "Host.Inventory.RenameCluster",
+    "InventoryService.Tagging.AttachTag",
+    "InventoryService.Tagging.CreateCategory",
+    "InventoryService.Tagging.CreateTag",
+    "InventoryService.Tagging.DeleteCategory",
+    "InventoryService.Tagging.DeleteTag",
+    "InventoryService.Tagging.EditCategory",
+    "InventoryService.Tagging.EditTag",
+    "Namespaces.Configure",
     "Network.Assign",
     "Resource.AssignVMToPool",
     "Resource.ColdMigrate",

@@ -198,7 +198,7 @@ impl Roles {
         self.granted.len() <= 1
     }
 
-    /// Whether a user's role allows it. The nearest permission above the object decides; who has none at all is not restricted.
+    /// Whether a user's role allows it on an entity. The nearest permission above it decides; who has none at all is not restricted.
     pub(crate) fn allows(
         &self,
         user: &str,
@@ -225,8 +225,8 @@ impl Roles {
                 seen.push(at);
             }
         }
-        // Managers belong to no place in the tree; whoever may log in may ask them.
-        !inventory.contains(obj) || inventory.parent(obj).is_none() && *obj != inventory.root
+        // The call itself says that it is not there.
+        !inventory.contains(obj)
     }
 
     pub(crate) fn list(&self) -> Value {

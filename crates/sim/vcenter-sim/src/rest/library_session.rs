@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::library_item::SUBSCRIBED;
 use super::{Ask, NOT_FOUND, Outcome, invalid, not_allowed, text};
 use crate::call::CallContext;
-use crate::door::Body;
+use crate::door::{Body, refuse};
 use crate::library::{self, DownloadSession, ItemFile, SessionFile, SessionState, UpdateSession};
 use crate::vm::FilePath;
 use crate::world::{Handle, World};
@@ -402,7 +402,7 @@ pub(crate) async fn transfer(
     let Some((session, name)) =
         path.strip_prefix("/cls/data/").and_then(|rest| rest.split_once('/'))
     else {
-        return Ok(reply::status(StatusCode::NOT_FOUND));
+        return Ok(refuse(request, StatusCode::NOT_FOUND).await);
     };
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         let file = handle.with(|world| {
@@ -421,7 +421,7 @@ pub(crate) async fn transfer(
         let is_open = session.state == SessionState::Active;
         session.files.get(name).filter(|_| is_open).map(|file| file.path.clone())
     });
-    let Some(file) = file else { return Ok(reply::status(StatusCode::NOT_FOUND)) };
+    let Some(file) = file else { return Ok(refuse(request, StatusCode::NOT_FOUND).await) };
     let response = store::write_file(handle, &file, request).await;
     if response.status().is_success() {
         handle.with(|world| {

@@ -10,6 +10,7 @@ mod library;
 mod library_item;
 mod library_session;
 mod namespace;
+mod needed;
 mod ovf_item;
 mod tags;
 mod template_item;
@@ -321,6 +322,10 @@ fn carry_out(
     }
     let (id, user) = (id.to_owned(), session.user.clone());
     let cx = CallContext { handle, now, user: &user, session: &id, secure: ask.is_secure };
+    let needs = needed::needs(world, ask);
+    if let Err(failure) = world.permissions.check(Some(&user), &needs, &world.inventory) {
+        return refused(&failure);
+    }
     match ask.path.as_slice() {
         ["tagging", rest @ ..] => tags::carry_out(world, ask, rest),
         ["content", "library" | "local-library" | "subscribed-library", "item", rest @ ..] => {

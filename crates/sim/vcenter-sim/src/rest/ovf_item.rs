@@ -16,6 +16,7 @@ use super::{ALREADY_EXISTS, Ask, NOT_FOUND, Outcome, invalid, refused, text};
 use crate::call::{CallContext, Failure};
 use crate::library::{self, Item, ItemFile};
 use crate::ovf::{Choices, DiskRef, Envelope, Property, Provisioning, config_spec, describe};
+use crate::permission::Need;
 use crate::pool::Demand;
 use crate::vm::placement::{choose_host, roomiest_for};
 use crate::vm::{FilePath, NewVm, create_as};
@@ -207,6 +208,17 @@ fn deploy(
     }
     let at = target(world, ask)?;
     let datastore = datastore(world, &spec, &at.pool)?;
+    let needs = [
+        ("VApp.Import", &at.pool),
+        ("Resource.AssignVMToPool", &at.pool),
+        ("VirtualMachine.Inventory.Create", &at.folder),
+        ("Datastore.AllocateSpace", &datastore),
+    ];
+    if let Err(failure) =
+        world.permissions.check(Some(cx.user), &needs.map(Need::from), &world.inventory)
+    {
+        return Ok(refused(&failure));
+    }
     let choices = choices(world, &spec, &item, &at.pool);
     let (mut config, uploads) = config_spec(&world.inventory, &envelope, &choices);
     merge(&mut config, &spec)?;

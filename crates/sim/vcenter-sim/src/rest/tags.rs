@@ -209,7 +209,7 @@ fn patch_tag(tags: &mut Tags, id: &str, spec: &Value) -> Outcome {
     Outcome::Nothing
 }
 
-fn object(ask: &Ask<'_>) -> Option<MoRef> {
+pub(super) fn object(ask: &Ask<'_>) -> Option<MoRef> {
     as_object(ask.body.get("object_id")?)
 }
 
@@ -218,7 +218,7 @@ fn as_object(object: &Value) -> Option<MoRef> {
     Some(MoRef::new(MoType::from(part("type")?), part("id")?))
 }
 
-fn objects(ask: &Ask<'_>) -> Vec<MoRef> {
+pub(super) fn objects(ask: &Ask<'_>) -> Vec<MoRef> {
     let all = ask.body.get("object_ids").and_then(Value::as_array).into_iter().flatten();
     all.filter_map(as_object).collect()
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{ALREADY_EXISTS, Ask, NOT_FOUND, Outcome, refused, text};
 use crate::call::{CallContext, Failure};
 use crate::library::Item;
+use crate::permission::Need;
 use crate::vm::{Own, clone_vm};
 use crate::world::{Handle, World};
 
@@ -73,6 +74,9 @@ fn clone(
     (folder, name, spec): (MoRef, String, VirtualMachineCloneSpec),
     made: Made,
 ) -> Outcome {
+    if let Err(failure) = may_clone(world, cx, source, (&folder, &spec)) {
+        return refused(&failure);
+    }
     let task = match clone_vm(world, cx, source, (folder, name, spec)) {
         Ok(task) => task,
         Err(failure) => return refused(&failure),
@@ -91,6 +95,30 @@ fn clone(
         ),
     };
     Outcome::Pending(task, Box::new(finish))
+}
+
+/// As a clone by the SOAP interface; a template that names no datastore goes where its source is.
+fn may_clone(
+    world: &World,
+    cx: &CallContext<'_>,
+    source: &MoRef,
+    (folder, spec): (&MoRef, &VirtualMachineCloneSpec),
+) -> Result<(), Failure> {
+    let row = world.inventory.vms.get(source);
+    let copies = if row.is_some_and(|row| row.template) {
+        "VirtualMachine.Provisioning.DeployTemplate"
+    } else {
+        "VirtualMachine.Provisioning.Clone"
+    };
+    let mut needs = vec![
+        Need::from((copies, source)),
+        Need::from(("VirtualMachine.Inventory.CreateFromExisting", folder)),
+    ];
+    let pool = spec.location.pool.as_ref();
+    needs.extend(pool.map(|pool| Need::from(("Resource.AssignVMToPool", pool))));
+    let datastore = spec.location.datastore.as_ref().or(row.map(|row| &row.home.datastore));
+    needs.extend(datastore.map(|at| Need::from(("Datastore.AllocateSpace", at))));
+    world.permissions.check(Some(cx.user), &needs, &world.inventory)
 }
 
 /// A template is cloned of a VM, and the item stands for it.

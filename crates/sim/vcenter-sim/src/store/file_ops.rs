@@ -33,6 +33,13 @@ pub(crate) fn locate(
     Ok(FilePath::new(&datastore, path))
 }
 
+/// Whether there is a file at a path such as `[LocalDS_0] iso/boot.iso`.
+pub(crate) fn is_there(world: &World, text: &str) -> bool {
+    let shelf = |file: &FilePath| world.store.shelf(&file.datastore)?.get(&file.path);
+    let is_file = |file: FilePath| shelf(&file).is_some_and(|entry| !entry.content.is_folder());
+    locate(world, text, None).is_ok_and(is_file)
+}
+
 /// A `FileFault` of this class about a file.
 pub(crate) fn file_fault(world: &World, class: &str, file: &FilePath, message: &str) -> Failure {
     let path = world.inventory.datastore_path(file);

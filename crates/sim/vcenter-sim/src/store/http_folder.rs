@@ -15,7 +15,7 @@ use roost_vim_wire::MoRef;
 use super::body::FileBody;
 use super::file_ops::{need_unlocked, refresh};
 use super::path::parent;
-use crate::door::Body;
+use crate::door::{Body, drain, refuse};
 use crate::store::{Content, announce_space, clean_path};
 use crate::vm::FilePath;
 use crate::world::{Handle, World};
@@ -23,14 +23,14 @@ use crate::world::{Handle, World};
 /// `/folder/<path>?dcPath=..&dsName=..`: the door has checked that the caller may.
 pub(crate) async fn folder(handle: &Handle, user: &str, request: Request<Body>) -> Response<Body> {
     let Some(file) = handle.with(|world| locate(world, &request)) else {
-        return status(StatusCode::NOT_FOUND);
+        return refuse(request, StatusCode::NOT_FOUND).await;
     };
     tracing::debug!(method = %request.method(), path = %file.path, user, "a datastore file is asked for");
     match *request.method() {
         Method::GET => read(handle, &file, request.headers(), true),
         Method::HEAD => read(handle, &file, request.headers(), false),
         Method::PUT | Method::POST => write(handle, &file, request).await,
-        _ => status(StatusCode::METHOD_NOT_ALLOWED),
+        _ => refuse(request, StatusCode::METHOD_NOT_ALLOWED).await,
     }
 }
 
@@ -202,7 +202,7 @@ pub(crate) async fn write(
     let now = handle.now();
     let target = match handle.with(|world| prepare(world, file, announced.unwrap_or(0), now)) {
         Ok(target) => target,
-        Err(refused) => return status(refused),
+        Err(refused) => return refuse(request, refused).await,
     };
     let written = match Sink::open(target) {
         Ok(sink) => receive(handle, file, request.into_body(), sink).await,
@@ -242,6 +242,7 @@ async fn receive(
                 if size > free {
                     broken =
                         Some(io::Error::new(io::ErrorKind::StorageFull, "the datastore is full"));
+                    drain(&mut body).await;
                     break;
                 }
                 sink.write(chunk)?;

@@ -25,8 +25,8 @@ pub(crate) use crate::guest::guest_file;
 pub(crate) use call::call;
 pub(crate) use disk_ops::disk_capacity;
 pub(crate) use file_ops::{
-    copy_file as copy, delete, failure, file_fault, locate, make_directory, need_space,
-    need_unlocked, put_file,
+    copy_file as copy, delete, failure, file_fault, is_there, locate, make_directory, need_space,
+    need_unlocked, put_file, refresh,
 };
 pub(crate) use http_folder::{folder, parameter, read as read_file, status, write as write_file};
 pub(crate) use path::{clean_path, matches, parse_datastore_path};

@@ -114,6 +114,15 @@ impl Tasks {
         self.all.get(self.serials.get(&moref.id)?)
     }
 
+    pub(crate) fn entity_of(&self, task: &MoRef) -> Option<&MoRef> {
+        self.get(task).map(|task| &task.entity)
+    }
+
+    /// Whether this user began the task.
+    pub(crate) fn is_of(&self, task: &MoRef, user: &str) -> bool {
+        self.get(task).is_some_and(|task| *task.user == *user)
+    }
+
     /// The tasks that `TaskManager.recentTask` lists: those under way, and those that finished lately.
     pub(crate) fn recent(&self) -> impl Iterator<Item = &MoRef> {
         self.all.values().map(|task| &task.moref)

@@ -1,13 +1,13 @@
 use roost_vim_wire::{MoRef, Request};
 
 use crate::call::{CallContext, CallResult};
-use crate::disk_object;
 use crate::model::calls;
 use crate::vm::{
     check, clone, console, customize, destroy, instant_clone, power, promote, reconfigure,
     relocate, rename, snapshot_ops, template, upgrade,
 };
 use crate::world::World;
+use crate::{disk_object, nfc};
 
 /// The methods of VMs and their snapshots, and those that all entities have.
 pub(crate) fn call(
@@ -43,7 +43,8 @@ pub(crate) fn call(
         CheckCompatibilityTask => |call| check::compatibility(world, cx, (this, call.vm, call.host, call.pool)),
         CheckVmConfigTask => |call| check::config(world, cx, this, (call.spec, call.vm, call.host, call.pool)),
         AcquireTicket => |call| console::ticket(world, this, &call.ticket_type),
-        CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, call),
+        CreateSnapshotTask => |call| snapshot_ops::create(world, cx, this, ("CreateSnapshot_Task", call)),
+        CreateSnapshotExTask => |call| snapshot_ops::create_ex(world, cx, this, call),
         RevertToCurrentSnapshotTask => |call| {
             snapshot_ops::revert(world, cx, this, call.suppress_power_on.unwrap_or(false))
         },
@@ -52,6 +53,6 @@ pub(crate) fn call(
         RemoveAllSnapshotsTask => |_| Ok(snapshot_ops::remove_all(world, cx, this)),
         RenameTask => |call| Ok(rename::rename(world, cx, this, call.new_name)),
         DestroyTask => |_| Ok(destroy::destroy(world, cx, this)),
+        ExportVm => |_| nfc::export(world, cx, this),
     }
-    .or_else(|| crate::nfc::call(request, this, world, cx))
 }

@@ -265,19 +265,44 @@ fn check_media(world: &World, device: &VirtualDevice) -> Result<(), Failure> {
 }
 
 fn label(draft: &Draft, device: &mut VirtualDevice) {
-    let count = |is: &dyn Fn(&VirtualDevice) -> bool| {
-        draft.config.devices.iter().filter(|other| is(&other.base)).count() + 1
+    let is_taken = |label: &String| {
+        let mut infos =
+            draft.config.devices.iter().filter_map(|other| other.base.device_info.as_ref());
+        infos.any(|info| info.label == *label)
+    };
+    let numbered = |name: &str, first: usize| {
+        let mut labels = (first..).map(|number| format!("{name} {number}"));
+        labels.find(|label| !is_taken(label)).unwrap_or_else(|| name.to_owned())
     };
     let label = if device.is_disk() {
-        format!("Hard disk {}", count(&VirtualDevice::is_disk))
+        numbered("Hard disk", 1)
     } else if device.is_nic() {
-        format!("Network adapter {}", count(&VirtualDevice::is_nic))
-    } else if device.is_cdrom() {
-        format!("CD/DVD drive {}", count(&VirtualDevice::is_cdrom))
+        numbered("Network adapter", 1)
     } else if let Some(bus) = bus_of(&device.class) {
-        format!("{} controller {}", bus.name(), device.bus_number.unwrap_or(0))
+        // There is one at most of those for USB.
+        match bus {
+            Bus::Usb | Bus::Xhci => format!("{} controller", bus.name()),
+            _ => format!("{} controller {}", bus.name(), device.bus_number.unwrap_or(0)),
+        }
     } else {
-        device.class.trim_start_matches("Virtual").to_owned()
+        match device.class.as_str() {
+            "VirtualCdrom" => numbered("CD/DVD drive", 1),
+            "VirtualFloppy" => numbered("Floppy drive", 1),
+            "VirtualSerialPort" => numbered("Serial port", 1),
+            "VirtualParallelPort" => numbered("Parallel port", 1),
+            "VirtualUSB" => numbered("USB", 1),
+            "VirtualSCSIPassthrough" => numbered("SCSI device", 1),
+            "VirtualPCIPassthrough" => numbered("PCI device", 0),
+            "VirtualNVDIMM" => numbered("NVDIMM", 1),
+            "VirtualTPM" => "Virtual TPM".to_owned(),
+            "VirtualWDT" => "Virtual watchdog timer".to_owned(),
+            "VirtualPrecisionClock" => "Precision clock".to_owned(),
+            "VirtualHdAudioCard"
+            | "VirtualSoundBlaster16"
+            | "VirtualEnsoniq1371"
+            | "VirtualSoundCard" => "Sound card".to_owned(),
+            other => other.trim_start_matches("Virtual").to_owned(),
+        }
     };
     device.device_info = Some(Description { summary: label.clone(), label });
 }

@@ -62,6 +62,8 @@ pub(crate) use v_app::apply as apply_v_app;
 use crate::guest::{Guest, GuestBehaviour, Identity};
 use crate::inventory::{draw_uuid, parse_uuid};
 use crate::pool::Demand;
+use crate::store;
+use crate::world::World;
 
 /// Kept small, because there may be ten thousand: what VMs have in common is shared, and wire objects are made when read.
 #[derive(Debug, Clone)]
@@ -141,38 +143,36 @@ impl Vm {
         self.instance_uuid = instance_uuid.and_then(parse_uuid).unwrap_or(self.instance_uuid);
     }
 
-    /// Whether it finds something to boot: a disk that was not made empty, an image in a drive, or the network.
-    pub(crate) fn has_system(&self) -> bool {
-        let has_image = |device: &Device| {
-            let base = &device.base;
-            let file = base.backing.as_ref().and_then(|backing| backing.file_name.as_deref());
-            let starts = base.connectable.as_ref().is_some_and(|connect| connect.start_connected);
-            base.is_cdrom() && starts && file.is_some_and(|file| !file.is_empty())
+    /// The images in drives that are connected at power on.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &str> {
+        let starts = |device: &&Device| {
+            let connect = device.base.connectable.as_ref();
+            device.base.is_cdrom() && connect.is_some_and(|connect| connect.start_connected)
         };
+        let drives = self.config.devices.iter().filter(starts);
+        let files = drives.filter_map(|drive| drive.base.backing.as_ref()?.file_name.as_deref());
+        files.filter(|file| !file.is_empty())
+    }
+
+    /// Whether it finds something to boot: a disk that was not made empty, an image in a drive, or the network. A drive whose image
+    /// is not on the datastore is empty.
+    pub(crate) fn has_system(&self, world: &World) -> bool {
         self.config.disks().any(|disk| !disk.is_blank)
-            || self.config.devices.iter().any(has_image)
             || self.behaviour.boots_from_network
+            || self.images().any(|file| store::is_there(world, file))
     }
 
     /// The image that it boots: one in a drive that comes first, or any where no disk has a system.
-    pub(crate) fn boot_image(&self) -> Option<&str> {
-        let image = |device: &'_ Device| -> bool {
-            let starts = device.base.connectable.as_ref();
-            device.base.is_cdrom() && starts.is_some_and(|connect| connect.start_connected)
-        };
-        let drives = self.config.devices.iter().filter(|device| image(device));
-        let mut files = drives
-            .filter_map(|device| device.base.backing.as_ref()?.file_name.as_deref())
-            .filter(|file| !file.is_empty());
+    pub(crate) fn boot_image(&self, world: &World) -> Option<&str> {
         let first = self.config.settings.boot_options.boot_order.first();
         let is_first = first.is_some_and(|device| device.class.ends_with("CdromDevice"));
         let has_disk = self.config.disks().any(|disk| !disk.is_blank);
-        files.next().filter(|_| is_first || !has_disk)
+        self.images().find(|file| (is_first || !has_disk) && store::is_there(world, file))
     }
 
     /// Whether the system that it boots has the tools.
-    pub(crate) fn has_tools(&self) -> bool {
-        self.config.has_tools && self.has_system()
+    pub(crate) fn has_tools(&self, world: &World) -> bool {
+        self.config.has_tools && self.has_system(world)
     }
 
     /// What it takes of its pool and host while it is powered on.

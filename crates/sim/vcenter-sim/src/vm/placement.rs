@@ -28,11 +28,19 @@ pub(crate) fn choose_host(
             Some(_) => Ok(asked.clone()),
         };
     }
-    let usable =
-        compute.hosts.iter().filter_map(|moref| Some((moref, inventory.hosts.get(moref)?)));
+    least_loaded(inventory, &compute.hosts, demand)
+}
+
+/// Of these hosts the usable one that has room and is the least loaded.
+pub(crate) fn least_loaded(
+    inventory: &Inventory,
+    hosts: &[MoRef],
+    demand: Demand,
+) -> Result<MoRef, Failure> {
+    let usable = hosts.iter().filter_map(|moref| Some((moref, inventory.hosts.get(moref)?)));
     let usable: Vec<_> = usable.filter(|(_, host)| host.is_usable()).collect();
     if usable.is_empty() {
-        let fault = Fault::of("NoCompatibleHost").with("host", &compute.hosts);
+        let fault = Fault::of("NoCompatibleHost").with("host", &hosts.to_vec());
         return Err(Failure::new(fault, "No host is compatible with the virtual machine."));
     }
     let has_room =

@@ -20,18 +20,39 @@ pub(super) fn create(
     world: &mut World,
     cx: &CallContext<'_>,
     this: &MoRef,
-    asked: methods::CreateSnapshotTask,
+    (method, asked): (&'static str, methods::CreateSnapshotTask),
 ) -> Result<MoRef, Failure> {
     refuse_template(world, this)?;
     let takes = cx.handle.options.timings.snapshot.draw(&mut world.random);
     let (checked, done) = (this.clone(), this.clone());
-    let job = Job::on("CreateSnapshot_Task", this)
+    let job = Job::on(method, this)
         .first(move |world, _| need_connected(world, &checked))
         .then(takes, move |world, run| {
             take(world, run, &done, &asked).map(|moref| Some(Value::Ref(moref)))
         });
     Ok(submit(world, cx, job))
 }
+
+/// With the words in which the guest is brought to rest; how long that may take is in minutes.
+pub(super) fn create_ex(
+    world: &mut World,
+    cx: &CallContext<'_>,
+    this: &MoRef,
+    asked: methods::CreateSnapshotExTask,
+) -> Result<MoRef, Failure> {
+    let timeout = asked.quiesce_spec.as_ref().and_then(|spec| spec.text_of("timeout"));
+    if timeout.is_some_and(|text| !text.parse().is_ok_and(|of: i32| QUIESCES_WITHIN.contains(&of)))
+    {
+        return Err(Failure::invalid_argument("quiesceSpec.timeout"));
+    }
+    let methods::CreateSnapshotExTask { this: vm, name, description, memory, quiesce_spec } = asked;
+    let quiesce = quiesce_spec.is_some();
+    let asked = methods::CreateSnapshotTask { this: vm, name, description, memory, quiesce };
+    create(world, cx, this, ("CreateSnapshotEx_Task", asked))
+}
+
+/// Minutes, as vSphere takes them.
+const QUIESCES_WITHIN: std::ops::RangeInclusive<i32> = 5..=240;
 
 fn take(
     world: &mut World,

@@ -2,6 +2,8 @@
 
 use http::Method;
 use roost_vcenter_sim::{Action, Options, Rule};
+use roost_vim_wire::MoRef;
+use roost_vim_wire::methods::{Permission, SetEntityPermissions};
 use serde_json::{Value, json};
 
 use crate::rest::{DESCRIPTOR, DISK, Rest};
@@ -206,4 +208,80 @@ async fn a_subscribed_library_follows_its_source() {
     rest.post(&format!("/api/content/subscribed-library/{mirror}?action=sync"), Value::Null).await;
     let items = rest.get(&format!("/api/content/library/item?library_id={mirror}")).await;
     assert_eq!(items, json!([]));
+}
+
+/// Gives the user of the REST client a role of the server.
+async fn grant(rest: &Rest, entity: &MoRef, role_id: i32) {
+    let mut admin = rest.lab.anonymous();
+    admin.log_in("admin", "pass").await.unwrap();
+    let permission =
+        Permission { principal: "user".into(), role_id, propagate: true, ..Permission::default() };
+    let set = SetEntityPermissions {
+        this: admin.content.authorization_manager.clone().unwrap(),
+        entity: entity.clone(),
+        permission: vec![permission],
+    };
+    admin.call(set).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_holds_at_every_door() {
+    const ADMIN: i32 = -1;
+    const READ_ONLY: i32 = -2;
+    let rest = Rest::start(Options::default()).await;
+    let (library, item) = with_package(&rest).await;
+    let vm = rest.lab.vcenter.vm("DC0_H0_VM0").unwrap().moref;
+    let folder = rest.lab.vcenter.find("/DC0/vm").unwrap();
+    let spec = json!({ "name": "golden", "library": library, "source_vm": &*vm.id,
+        "placement": { "folder": &*folder.id } });
+    let template = rest.post("/api/vcenter/vm-template/library-items", spec).await;
+    let template = template.as_str().unwrap();
+    let deploy = format!("/api/vcenter/ovf/library-item/{item}?action=deploy");
+    let copy = format!("/api/vcenter/vm-template/library-items/{template}?action=deploy");
+    let spec = json!({ "name": "web-1", "placement": { "folder": &*folder.id } });
+    let file = "/folder/a.txt?dcPath=DC0&dsName=LocalDS_0";
+    let mut user = rest.lab.anonymous();
+    user.log_in("user", "pass").await.unwrap();
+
+    let root = user.content.root_folder.clone();
+    grant(&rest, &root, READ_ONLY).await;
+    let category = json!({ "name": "c", "cardinality": "SINGLE", "associable_types": [] });
+    for (method, path, body) in [
+        (Method::DELETE, format!("/api/vcenter/vm/{}", vm.id), Value::Null),
+        (Method::POST, deploy.clone(), deployment(&rest, "web-0")),
+        (Method::POST, copy.clone(), spec.clone()),
+        (Method::POST, "/api/content/local-library".into(), json!({ "name": "mine" })),
+        (Method::DELETE, format!("/api/content/library/item/{item}"), Value::Null),
+        (Method::POST, "/api/cis/tagging/category".into(), category),
+    ] {
+        let (status, answer) = rest.ask(method, &path, body).await;
+        assert_eq!(
+            (status, &answer["error_type"]),
+            (403, &json!("UNAUTHORIZED")),
+            "{path}: {answer}"
+        );
+    }
+    assert_eq!(user.http("PUT", file, "x").await.unwrap().0, 403);
+    assert!(rest.lab.vcenter.vm("DC0_H0_VM0").is_some());
+    assert!(rest.lab.vcenter.vm("web-0").is_none() && rest.lab.vcenter.vm("web-1").is_none());
+    assert_eq!(rest.get("/api/content/library").await, json!([library]), "it can be read");
+
+    // Wherever a deployment goes, its place is asked about.
+    grant(&rest, &root, ADMIN).await;
+    for place in ["/DC0/host/DC0_C0/Resources", "/DC0/vm", "/DC0/datastore"] {
+        let place = rest.lab.vcenter.find(place).unwrap();
+        grant(&rest, &place, READ_ONLY).await;
+        let (status, _) = rest.ask(Method::POST, &deploy, deployment(&rest, "web-0")).await;
+        assert_eq!(status, 403, "{place}");
+        grant(&rest, &place, ADMIN).await;
+    }
+    assert!(rest.lab.vcenter.vm("web-0").is_none());
+    assert_eq!(rest.post(&deploy, deployment(&rest, "web-0")).await["succeeded"], true);
+    rest.post(&copy, spec).await;
+    assert_eq!(user.http("PUT", file, "x").await.unwrap().0, 201);
+
+    // What is taken away from all is refused here too.
+    rest.lab.vcenter.deny("VirtualMachine.Inventory.Delete", None);
+    let at = format!("/api/vcenter/vm/{}", vm.id);
+    assert_eq!(rest.ask(Method::DELETE, &at, Value::Null).await.0, 403);
 }

@@ -1,6 +1,6 @@
 //! Disks, datastore clusters, placement, kept customizations.
 
-use roost_vcenter_sim::Options;
+use roost_vcenter_sim::{Options, TemplateOptions};
 use roost_vim_wire::methods::{
     CancelTask, CopyDatastoreFileTask, CreateDirectory, CreateDiskTask, CreateStoragePod,
     CreateVirtualDiskTask, DeleteDirectory, DeleteVirtualDiskTask, DoesCustomizationSpecExist,
@@ -10,7 +10,7 @@ use roost_vim_wire::methods::{
 };
 use roost_vim_wire::types::{
     StorageDrsPodSelectionSpec, StoragePlacementSpec, VirtualDevice, VirtualMachineCloneSpec,
-    VirtualMachineRelocateSpec,
+    VirtualMachineConfigSpec, VirtualMachineFileInfo, VirtualMachineRelocateSpec,
 };
 use roost_vim_wire::{Element, MoRef, MoType, methods};
 
@@ -79,6 +79,53 @@ async fn placement_answers_from_host_load_and_says_when_nothing_fits() {
     assert!(action.child("targetHost").and_then(Element::moref).is_some());
     assert!(action.child("relocateSpec").unwrap().child("datastore").is_some());
 
+    // The host that was recommended fills up: another one is recommended, and it alone is none.
+    let host = |placed: &Element| {
+        let action = placed.child("recommendations").unwrap().child("action").unwrap();
+        action.child("targetHost").and_then(Element::moref).unwrap()
+    };
+    let first = host(&placed);
+    let memory = client.property(&first, "hardware.memorySize").await.unwrap();
+    let megabytes = memory.as_i64().unwrap() >> 20;
+    let large = VirtualMachineConfigSpec {
+        name: Some("large".into()),
+        num_cpus: Some(1),
+        memory_mb: Some(megabytes * 3 / 4),
+        files: Some(VirtualMachineFileInfo {
+            vm_path_name: Some("[LocalDS_0]".into()),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let create = methods::CreateVmTask {
+        this: client.find("/DC0/vm").await,
+        config: large,
+        pool: client.find("/DC0/host/DC0_C0/Resources").await,
+        host: Some(first.clone()),
+    };
+    let task = client.call(create).await.unwrap();
+    let large = client.finish(&task).await.unwrap().unwrap().as_ref().unwrap().clone();
+    let task = client.call(methods::PowerOnVmTask { this: large, host: None }).await.unwrap();
+    client.finish(&task).await.unwrap();
+    let place = async |memory: i64, hosts: &[MoRef]| {
+        let mut spec = Element::new("placementSpec")
+            .with_field("placementType", &"create".to_owned())
+            .with(config(memory));
+        for host in hosts {
+            spec = spec.with_field("hosts", host);
+        }
+        client.call(PlaceVm { this: cluster.clone(), placement_spec: spec }).await
+    };
+    let second = host(&place(1024, &[]).await.unwrap());
+    assert_ne!(second, first);
+    let both = [first.clone(), second.clone()];
+    assert_eq!(host(&place(megabytes / 2, &both).await.unwrap()), second);
+    let full = place(megabytes / 2, &both[..1]).await.unwrap_err();
+    assert_eq!(full.class, "InsufficientMemoryResourcesFault", "it does not fit on the host named");
+    assert_eq!(host(&place(64, &both[..1]).await.unwrap()), first, "a small one does");
+    let lone = client.find("/DC0/host/DC0_H0/DC0_H0").await;
+    assert_eq!(place(64, &[lone]).await.unwrap_err().class, "InvalidArgument");
+
     let mut across = Element::new("placementSpec");
     for name in ["DC0_C0", "DC0_C1"] {
         let pool = client.find(&format!("/DC0/host/{name}/Resources")).await;
@@ -111,53 +158,56 @@ async fn placement_answers_from_host_load_and_says_when_nothing_fits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn promoting_takes_time_unlinks_the_disk_and_can_be_cancelled() {
+async fn promoting_takes_time_by_size_unlinks_the_disk_and_can_be_cancelled() {
+    let template = |name: &str, disk_gb| TemplateOptions { disk_gb, ..TemplateOptions::new(name) };
     let (lab, client) = lab(Options {
-        templates: vec![roost_vcenter_sim::TemplateOptions::new("debian12")],
+        templates: vec![template("small", 2), template("large", 80)],
         ..Options::default()
     })
     .await;
-    let template = client.find("/DC0/vm/debian12").await;
     let pool = client.find("/DC0/host/DC0_C0/Resources").await;
-    let source = client.property(&template, "snapshot.currentSnapshot").await;
-    let snapshot = match source {
-        Some(value) => value.as_ref().cloned(),
-        None => None,
-    };
-    let spec = VirtualMachineCloneSpec {
-        location: VirtualMachineRelocateSpec {
-            pool: Some(pool),
-            disk_move_type: Some("createNewChildDiskBacking".into()),
+    let folder = client.find("/DC0/vm").await;
+    let linked = async |name: &str| {
+        let template = client.find(&format!("/DC0/vm/{name}")).await;
+        let source = client.property(&template, "snapshot.currentSnapshot").await;
+        let spec = VirtualMachineCloneSpec {
+            location: VirtualMachineRelocateSpec {
+                pool: Some(pool.clone()),
+                disk_move_type: Some("createNewChildDiskBacking".into()),
+                ..Default::default()
+            },
+            snapshot: source.and_then(|value| value.as_ref().cloned()),
             ..Default::default()
-        },
-        snapshot,
-        ..Default::default()
+        };
+        let (this, folder) = (template, folder.clone());
+        let clone = methods::CloneVmTask { this, folder, name: format!("{name}-0"), spec };
+        let task = client.call(clone).await.unwrap();
+        client.finish(&task).await.unwrap();
+        lab.vcenter.vm(&format!("{name}-0")).unwrap().moref
     };
-    let clone = methods::CloneVmTask {
-        this: template,
-        folder: client.find("/DC0/vm").await,
-        name: "linked".into(),
-        spec,
-    };
-    let task = client.call(clone).await.unwrap();
-    client.finish(&task).await.unwrap();
-    let vm = lab.vcenter.vm("linked").unwrap();
     let has_parent = |name: &str| {
         let vm = lab.vcenter.vm(name).unwrap();
         let disk = vm.devices.into_iter().find(VirtualDevice::is_disk).unwrap();
         disk.backing.unwrap().parent.is_some()
     };
-    assert!(has_parent("linked"));
-    let promote = || PromoteDisksTask { this: vm.moref.clone(), unlink: true, disks: Vec::new() };
-    let task = client.call(promote()).await.unwrap();
+    let (small, large) = (linked("small").await, linked("large").await);
+    assert!(has_parent("small-0") && has_parent("large-0"));
+    let promote =
+        |vm: &MoRef| PromoteDisksTask { this: vm.clone(), unlink: true, disks: Vec::new() };
+    let task = client.call(promote(&small)).await.unwrap();
     client.call(CancelTask { this: task.clone() }).await.unwrap();
     assert_eq!(client.finish(&task).await.unwrap_err().class, "RequestCanceled");
-    assert!(has_parent("linked"), "nothing happened");
-    let started = tokio::time::Instant::now();
-    let task = client.call(promote()).await.unwrap();
-    client.finish(&task).await.unwrap();
-    assert!(started.elapsed() >= std::time::Duration::from_secs(1));
-    assert!(!has_parent("linked"));
+    assert!(has_parent("small-0"), "nothing happened");
+    let took = async |vm: &MoRef| {
+        let started = tokio::time::Instant::now();
+        let task = client.call(promote(vm)).await.unwrap();
+        client.finish(&task).await.unwrap();
+        started.elapsed()
+    };
+    let (small, large) = (took(&small).await, took(&large).await);
+    assert!(small >= std::time::Duration::from_secs(1));
+    assert!(large > small * 5, "forty times the disk: {large:?} and {small:?}");
+    assert!(!has_parent("small-0") && !has_parent("large-0"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@ use crate::wire_door::{WireDoor, instant, quick};
 #[test]
 fn a_loop_of_updates_follows_the_life_of_a_vm() {
     let door = WireDoor::open(quick());
+    door.vcenter.put_file("[LocalDS_0] boot.iso", "image").unwrap();
     let Some(seen) = run(&door, "watch", &[]) else { return };
     let want = "\
 first sync 5 {'enter'}
@@ -190,6 +191,13 @@ fn ways_to_a_vm_and_to_its_disks() {
 basic 201 b'hello' 401
 nowhere 404
 nobody 401
+heard out /nfc/none/disk.vmdk 404
+heard out /nfc/none 404
+heard out /cls/data/none/disk.vmdk 404
+heard out /cls/data/none 404
+heard out /guestFile?id=1&token=none 401
+heard out /folder/no/folder/x.iso?dcPath=DC0&dsName=LocalDS_0 404
+heard out /folder/x.iso?dcPath=DC0&dsName=none 404
 capability True True
 layout ['DC0_H0_VM0.vmx'] ['DC0_H0_VM0.vmdk']
 layoutEx ['config', 'diskDescriptor', 'diskExtent']
@@ -213,6 +221,16 @@ managers True True
 an alarm NotSupported
 a view of no entity InvalidArgument
 connected [('VirtualSerialPort', True), ('VirtualCdrom', True)]
+added
+  Floppy drive 1: Remote
+  NVME controller 0: NVME controller 0
+  Parallel port 1: File [LocalDS_0] empty/lpt.log
+  Serial port 1: Remote telnet://:9001
+  Serial port 2: File [LocalDS_0] empty/com2.log
+  Sound card: Auto detect
+  USB xHCI controller: USB xHCI controller
+  Virtual TPM: Trusted Platform Module
+numbered ['Serial port 1', 'Serial port 2']
 empty toolsNotInstalled None unknown
 newest hardware AlreadyUpgraded
 registered empty

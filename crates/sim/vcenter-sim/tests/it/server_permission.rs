@@ -2,11 +2,15 @@
 
 use crate::lab::{Client, Lab, of_object};
 use roost_vim_wire::methods::{
-    CloneVmTask, CreateFilter, CreateFolder, HasPrivilegeOnEntities, PowerOffVmTask,
-    ReconfigVmTask, WaitForUpdatesEx,
+    AddAuthorizationRole, CloneVmTask, CreateCustomizationSpec, CreateDirectory, CreateDiskTask,
+    CreateFilter, CreateFolder, CreateSnapshotTask, CreateVirtualDiskTask, HasPrivilegeOnEntities,
+    ListVStorageObject, MakeDirectory, Permission, PowerOffVmTask, ReconfigVmTask,
+    RegisterExtension, RemoveEntityPermission, RemoveSnapshotTask, RescanAllHba,
+    RetrieveAllPermissions, SearchDatastoreTask, SetEntityPermissions, SetField, TerminateSession,
+    UpdateOptions, WaitForUpdatesEx,
 };
 use roost_vim_wire::types::{VirtualMachineCloneSpec, VirtualMachineConfigSpec, WaitOptions};
-use roost_vim_wire::{Fault, MoRef};
+use roost_vim_wire::{Element, Fault, Method, MoRef};
 
 fn denied(fault: &Fault) -> (&str, Option<&str>, Option<MoRef>) {
     (&fault.class, fault.text("privilegeId"), fault.object("object"))
@@ -153,4 +157,150 @@ async fn files_need_privileges_on_their_datastore() {
     lab.vcenter.deny("Datastore.FileManagement", Some(datastore));
     assert_eq!(client.http("PUT", path, "x").await.unwrap().0, 403);
     assert_eq!(client.http("GET", path, "").await.unwrap().0, 200);
+}
+
+/// A role of the server.
+const READ_ONLY: i32 = -2;
+const POWER_USER: i32 = 4;
+
+fn grant(client: &Client, entity: &MoRef, user: &str, role_id: i32) -> SetEntityPermissions {
+    let permission =
+        Permission { principal: user.into(), role_id, propagate: true, ..Permission::default() };
+    SetEntityPermissions {
+        this: client.content.authorization_manager.clone().unwrap(),
+        entity: entity.clone(),
+        permission: vec![permission],
+    }
+}
+
+/// A client of a user who has this role there.
+async fn with_role(lab: &Lab, admin: &Client, user: &str, entity: &MoRef, role: i32) -> Client {
+    admin.call(grant(admin, entity, user, role)).await.unwrap();
+    let mut client = lab.anonymous();
+    client.log_in(user, "pass").await.unwrap();
+    client
+}
+
+async fn is_denied<M: Method + std::fmt::Debug>(client: &Client, call: M, lacks: &str, on: &MoRef) {
+    let words = format!("{call:?}");
+    let Err(fault) = client.call(call).await else { panic!("{words} went through") };
+    assert_eq!(denied(&fault), ("NoPermission", Some(lacks), Some(on.clone())), "{words}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_only_reads_changes_nothing_also_through_a_manager() {
+    let lab = Lab::default().await;
+    let admin = lab.login().await;
+    let (root, content) = (&admin.content.root_folder, &admin.content);
+    let vm = admin.find("/DC0/vm/DC0_H0_VM0").await;
+    let datastore = admin.find("/DC0/datastore/LocalDS_0").await;
+    let host = admin.find("/DC0/host/DC0_H0/DC0_H0").await;
+    let snapshot = CreateSnapshotTask { this: vm.clone(), name: "s".into(), ..Default::default() };
+    let snapshot = admin.finish(&admin.call(snapshot).await.unwrap()).await.unwrap().unwrap();
+    let snapshot = snapshot.as_ref().unwrap().clone();
+    let reader = with_role(&lab, &admin, "reader", root, READ_ONLY).await;
+
+    is_denied(&reader, grant(&reader, root, "reader", -1), "Authorization.ModifyPermissions", root)
+        .await;
+    is_denied(&reader, grant(&reader, &vm, "reader", -1), "Authorization.ModifyPermissions", &vm)
+        .await;
+    let authorization = content.authorization_manager.clone().unwrap();
+    let remove = RemoveEntityPermission {
+        this: authorization.clone(),
+        entity: root.clone(),
+        user: "reader".into(),
+        is_group: false,
+    };
+    is_denied(&reader, remove, "Authorization.ModifyPermissions", root).await;
+    let role = AddAuthorizationRole {
+        this: authorization.clone(),
+        name: "r".into(),
+        ..Default::default()
+    };
+    is_denied(&reader, role, "Authorization.ModifyRoles", root).await;
+    let options = UpdateOptions { this: content.setting.clone().unwrap(), ..Default::default() };
+    is_denied(&reader, options, "Global.Settings", root).await;
+    let extension = RegisterExtension {
+        this: content.extension_manager.clone().unwrap(),
+        ..Default::default()
+    };
+    is_denied(&reader, extension, "Extension.Register", root).await;
+    let specification = CreateCustomizationSpec {
+        this: content.customization_spec_manager.clone().unwrap(),
+        ..Default::default()
+    };
+    is_denied(&reader, specification, "VirtualMachine.Provisioning.ModifyCustSpecs", root).await;
+    let field = SetField {
+        this: content.custom_fields_manager.clone().unwrap(),
+        entity: vm.clone(),
+        ..Default::default()
+    };
+    is_denied(&reader, field, "Global.SetCustomField", &vm).await;
+    let end = TerminateSession {
+        this: content.session_manager.clone().unwrap(),
+        session_id: vec![admin.session.key.clone()],
+    };
+    is_denied(&reader, end, "Sessions.TerminateSession", root).await;
+    let remove = RemoveSnapshotTask { this: snapshot.clone(), ..Default::default() };
+    is_denied(&reader, remove.clone(), "VirtualMachine.State.RemoveSnapshot", &vm).await;
+
+    let files = "Datastore.FileManagement";
+    let folder = MakeDirectory {
+        this: content.file_manager.clone().unwrap(),
+        name: "[LocalDS_0] x".into(),
+        ..Default::default()
+    };
+    is_denied(&reader, folder, files, &datastore).await;
+    let disk = CreateVirtualDiskTask {
+        this: content.virtual_disk_manager.clone().unwrap(),
+        name: "[LocalDS_0] x.vmdk".into(),
+        ..Default::default()
+    };
+    is_denied(&reader, disk, files, &datastore).await;
+    let namespace = CreateDirectory {
+        this: content.datastore_namespace_manager.clone().unwrap(),
+        datastore: datastore.clone(),
+        ..Default::default()
+    };
+    is_denied(&reader, namespace, files, &datastore).await;
+    let objects = content.vstorage_object_manager.clone().unwrap();
+    let backing = Element::new("backingSpec").with_field("datastore", &datastore);
+    let object = CreateDiskTask { this: objects.clone(), spec: Element::new("spec").with(backing) };
+    is_denied(&reader, object, files, &datastore).await;
+    let browser = reader.property(&datastore, "browser").await.unwrap().as_ref().unwrap().clone();
+    let search = SearchDatastoreTask {
+        this: browser,
+        datastore_path: "[LocalDS_0]".into(),
+        ..Default::default()
+    };
+    is_denied(&reader, search, "Datastore.Browse", &datastore).await;
+    let storage = reader.property(&host, "configManager.storageSystem").await.unwrap();
+    let rescan = RescanAllHba { this: storage.as_ref().unwrap().clone() };
+    is_denied(&reader, rescan, "Host.Config.Storage", &host).await;
+
+    assert_eq!(
+        reader.call(RetrieveAllPermissions { this: authorization }).await.unwrap().len(),
+        2,
+        "what needs no privilege is answered"
+    );
+    assert!(reader.call(ListVStorageObject { this: objects, datastore }).await.is_ok());
+    assert!(reader.names(&reader.view("VirtualMachine").await, "VirtualMachine").await.len() > 1);
+
+    let keeper = with_role(&lab, &admin, "keeper", &vm, POWER_USER).await;
+    let task = keeper.call(remove).await.unwrap();
+    keeper.finish(&task).await.expect("a snapshot is its VM's");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_began_a_task_may_cancel_it_and_others_need_the_privilege() {
+    let lab = Lab::default().await;
+    let admin = lab.login().await;
+    let vm = admin.find("/DC0/vm/DC0_H0_VM0").await;
+    let keeper = with_role(&lab, &admin, "keeper", &vm, POWER_USER).await;
+    let reader = with_role(&lab, &admin, "reader", &vm, READ_ONLY).await;
+    let task = power_off(&keeper, &vm).await.unwrap();
+    let cancel = roost_vim_wire::methods::CancelTask { this: task };
+    is_denied(&reader, cancel.clone(), "Global.CancelTask", &vm).await;
+    let own = keeper.call(cancel).await;
+    assert_ne!(own.map_err(|fault| fault.class), Err("NoPermission".to_owned()));
 }

@@ -98,6 +98,55 @@ async fn what_a_program_installs_and_logs_stays_in_its_guest() {
     }
 }
 
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+#[tokio::test]
+async fn as_root_a_guest_has_namespaces_of_its_own() {
+    if !is_root() {
+        return;
+    }
+    let (story, vm) = start().await;
+    let script = "-c 'readlink /proc/self/ns/pid /proc/self/ns/mnt; ls -d /proc/[0-9]* | wc -l'";
+    let pid = story.start_program(&vm, "/bin/bash", script, &["PATH=/usr/bin:/bin"]).await.unwrap();
+    let process = ended(&story, pid).await;
+    let lines: Vec<&str> = process.output.lines().collect();
+    for (kind, seen) in ["pid", "mnt"].into_iter().zip(&lines) {
+        let own = std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+        assert!(seen.starts_with(&format!("{kind}:[")), "{}", process.output);
+        assert_ne!(own.to_str(), Some(*seen), "the guest shares the {kind} namespace");
+    }
+    assert!(lines[2].parse::<u32>().unwrap() < 10, "it sees its own processes: {}", process.output);
+}
+
+/// Where systemd runs, `binfmt_misc` is mounted below `/proc`. No guest of root ran there: what a later mount hides cannot be
+/// mounted again.
+#[test]
+fn as_root_a_guest_is_confined_also_where_mounts_hide_others() {
+    if !is_root() {
+        return;
+    }
+    let mounts = "mkdir -p \"$1/hidden\" && mount -t tmpfs none \"$1/hidden\" && mount -t tmpfs none \"$1\" \
+        && mount -t tmpfs none /proc/fs && mount -t tmpfs none \"$2\"";
+    let again = "exec::a_worker_that_removes_its_whole_temporary_directory_does_no_harm";
+    let covered = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("covered");
+    let below = std::env::temp_dir().join(format!("roost-below-{}", std::process::id()));
+    std::fs::create_dir_all(&below).unwrap();
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "--", "/bin/sh", "-c"])
+        .arg(format!("{mounts} && exec \"$0\" --exact {again}"))
+        .arg(std::env::current_exe().unwrap())
+        .args([&covered, &below])
+        .output()
+        .unwrap();
+    let _ = std::fs::remove_dir(&below);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{errors}");
+}
+
 /// A worker of CDS removes all of its temporary directory at its end. It once emptied that of the machine.
 #[tokio::test]
 async fn a_worker_that_removes_its_whole_temporary_directory_does_no_harm() {
@@ -113,10 +162,7 @@ async fn a_worker_that_removes_its_whole_temporary_directory_does_no_harm() {
     let given = ["TMPDIR=/tmp", "HOME=/root", "PATH=/usr/bin:/bin"];
     let pid = story.start_program(&vm, "/bin/bash", &script, &given).await.unwrap();
     let process = ended(&story, pid).await;
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| {
-        use std::os::unix::fs::MetadataExt as _;
-        own.uid() == 0
-    });
+    let is_root = is_root();
     assert_eq!(process.exit_code, Some(0), "{}", process.output);
     assert!(!is_root || canary.exists(), "a guest of root reaches the files of this machine");
     let _ = std::fs::remove_file(&canary);

@@ -1,6 +1,10 @@
 # Every property of every object. pyVmomi refuses elements that its schema does not have, and types in the wrong place.
 
-from pyVmomi.VmomiSupport import ManagedObject
+import http.client
+import json
+from urllib.parse import urlsplit
+
+from pyVmomi.VmomiSupport import GetWsdlName, ManagedObject
 
 pc = vmodl.query.PropertyCollector
 
@@ -59,12 +63,42 @@ while waiting:
 print("others", len(known) - len(entities) > len(managers))
 
 # The same one by one, as attributes, also where a value is unset.
-kinds = {type(entity): entity for entity in view.view}
-for entity in kinds.values():
-    for prop in entity._GetPropertyList():
+kinds = {type(obj): obj for obj in known}
+read = 0
+for obj in kinds.values():
+    for prop in obj._GetPropertyList():
         try:
-            getattr(entity, prop.name)
+            getattr(obj, prop.name)
+            read += 1
         except vmodl.fault.MethodNotFound:
             pass  # newer than the API version of this server
         except vmodl.query.InvalidProperty:
-            print("cannot read", type(entity).__name__, prop.name)
+            print("cannot read", type(obj).__name__, prop.name)
+print("attributes", read > 200)
+
+# What a manager is asked that nobody has modelled is a fault of the schema.
+server = urlsplit(sys.argv[1])
+
+
+def ask(method, path, body=None):
+    connection = http.client.HTTPConnection(server.hostname, server.port)
+    connection.request(method, path, body, {"Cookie": service._stub.cookie, "Content-Type": "text/xml"})
+    return connection.getresponse().read().decode()
+
+
+served = set(json.loads(ask("GET", "/about"))["methods"])
+others = (vim.ManagedEntity, vim.Task, vim.vm.Snapshot, vim.view.View, vim.host.DatastoreBrowser, vim.EnvironmentBrowser)
+others += (vmodl.query.PropertyCollector, vim.alarm.Alarm)
+managers = {kind: obj for kind, obj in kinds.items() if not isinstance(obj, others)}
+asked = set()
+for kind, obj in managers.items():
+    for info in kind._GetMethodList():
+        if info.wsdlName in served:
+            continue
+        this = f'<_this type="{GetWsdlName(kind)}">{obj._moId}</_this>'
+        call = f'<{info.wsdlName} xmlns="urn:vim25">{this}</{info.wsdlName}>'
+        envelope = f'<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body>{call}</Body></Envelope>'
+        if "NotSupportedFault" not in ask("POST", "/sdk", envelope):
+            print("cannot ask", GetWsdlName(kind), info.wsdlName)
+        asked.add(kind)
+print("not modelled", len(asked) > 40, vim.host.NetworkSystem in asked, vim.vm.guest.AliasManager in asked)

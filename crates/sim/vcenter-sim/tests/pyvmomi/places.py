@@ -106,7 +106,7 @@ print("networks", sorted(each.name for each in networks.childEntity if not each.
 
 # A role denies what it does not grant, to whom it is given and where.
 roles = content.authorizationManager
-watcher = roles.AddAuthorizationRole("watcher", ["System.Read", "VirtualMachine.Interact.PowerOff"])
+watcher = roles.AddAuthorizationRole("watcher", ["System.Read", "VirtualMachine.Interact.PowerOff", "Authorization.ModifyPermissions"])
 me = content.sessionManager.currentSession.userName
 roles.SetEntityPermissions(root, [vim.AuthorizationManager.Permission(principal=me, group=False, roleId=-1, propagate=True)])
 roles.SetEntityPermissions(machine, [vim.AuthorizationManager.Permission(principal=me, group=False, roleId=watcher, propagate=True)])

@@ -33,6 +33,16 @@ file = "/folder/note.txt?dcPath=DC0&dsName=LocalDS_0"
 print("basic", ask("PUT", file, b"hello")[0], ask("GET", file)[1], ask("GET", file, login=False)[0])
 print("nowhere", ask("POST", "/no/such/place", b"x" * (8 << 20))[0])
 print("nobody", ask("PUT", file, b"x" * (8 << 20), login=False)[0])
+for place in (
+    "/nfc/none/disk.vmdk",
+    "/nfc/none",
+    "/cls/data/none/disk.vmdk",
+    "/cls/data/none",
+    "/guestFile?id=1&token=none",
+    "/folder/no/folder/x.iso?dcPath=DC0&dsName=LocalDS_0",
+    "/folder/x.iso?dcPath=DC0&dsName=none",
+):
+    print("heard out", place, ask("PUT", place, b"x" * (8 << 20))[0])
 
 # What a VM is: all filled in, and what nobody has modelled is unset.
 machine = vm("DC0_H0_VM0")
@@ -80,6 +90,27 @@ WaitForTask(empty.PowerOffVM_Task())
 both = [each for each in empty.config.hardware.device if GetWsdlName(type(each)) in ("VirtualSerialPort", "VirtualCdrom")]
 remove = [vim.vm.device.VirtualDeviceSpec(operation="remove", device=each) for each in both]
 WaitForTask(empty.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=remove)))
+device = vim.vm.device
+new = [
+    device.VirtualSerialPort(key=-1, yieldOnPoll=True, backing=device.VirtualSerialPort.URIBackingInfo(serviceURI="telnet://:9001", direction="server")),
+    device.VirtualSerialPort(key=-2, yieldOnPoll=True, backing=device.VirtualSerialPort.FileBackingInfo(fileName="[LocalDS_0] empty/com2.log")),
+    device.VirtualParallelPort(key=-3, backing=device.VirtualParallelPort.FileBackingInfo(fileName="[LocalDS_0] empty/lpt.log")),
+    device.VirtualFloppy(key=-4, backing=device.VirtualFloppy.RemoteDeviceBackingInfo(deviceName="", useAutoDetect=True)),
+    device.VirtualTPM(key=-5),
+    device.VirtualHdAudioCard(key=-6, backing=device.VirtualSoundCard.DeviceBackingInfo(deviceName="", useAutoDetect=True)),
+    device.VirtualUSBXHCIController(key=-7, busNumber=0),
+    device.VirtualNVMEController(key=-8, busNumber=0),
+]
+before = {each.key for each in empty.config.hardware.device}
+add = [device.VirtualDeviceSpec(operation="add", device=each) for each in new]
+WaitForTask(empty.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=add)))
+added = [each for each in empty.config.hardware.device if each.key not in before]
+print("added", *sorted(f"{each.deviceInfo.label}: {each.deviceInfo.summary}" for each in added), sep="\n  ")
+first = [each for each in added if each.deviceInfo.label == "Serial port 1"]
+change = [device.VirtualDeviceSpec(operation="remove", device=first[0]), device.VirtualDeviceSpec(operation="add", device=new[0])]
+WaitForTask(empty.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=change)))
+ports = [each.deviceInfo.label for each in empty.config.hardware.device if isinstance(each, device.VirtualSerialPort)]
+print("numbered", sorted(ports))
 WaitForTask(empty.PowerOnVM_Task())
 print("empty", empty.guest.toolsStatus, empty.guest.ipAddress, empty.guest.guestState)
 WaitForTask(empty.PowerOffVM_Task())

@@ -198,6 +198,16 @@ impl AddressBook {
         }
     }
 
+    /// The clock was set back: nothing rests for longer than an address does.
+    pub(crate) fn set_back(&mut self, now: Timestamp) {
+        let most = later(now, self.rest);
+        for until in self.resting.values_mut() {
+            *until = (*until).min(most);
+        }
+        self.rests = self.resting.iter().map(|(number, until)| (*until, *number)).collect();
+        self.forecast = None;
+    }
+
     fn wake(&mut self, number: u64) {
         if let Some(until) = self.resting.remove(&number) {
             self.rests.remove(&(until, number));
@@ -279,6 +289,22 @@ impl AddressBook {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_address_rests_for_longer_than_usual_after_the_clock_was_set_back() {
+        let plan = AddressPlan::of_range("10.0.0.0/29".parse().unwrap()).unwrap();
+        let mut book = AddressBook::new(plan, Duration::from_mins(1));
+        let (at, vm) =
+            (|mins| later(Timestamp::UNIX_EPOCH, Duration::from_mins(mins)), VmId::new("vm-1"));
+        let address: IpAddr = book.cells(1)[0].address.into();
+        book.see(&vm, &[], &[address], at(120));
+        book.see(&vm, &[address], &[], at(120));
+        book.set_back(at(60));
+        book.expire(at(60));
+        assert_eq!(book.cells(1)[0].state, AddressState::Resting(at(61)));
+        book.expire(at(61));
+        assert_eq!(book.cells(1)[0].state, AddressState::Free);
+    }
 
     #[test]
     fn every_address_is_shown_with_how_it_stands() {

@@ -105,7 +105,10 @@ impl Guard {
         let own = candidate.owner.as_ref() == Some(&self.owner);
         let mut gates = vec![Gate::plain("own", own)];
         let mut outcome = if own { Outcome::Delete } else { Outcome::Refused };
-        self.granted_asked.retain(|_, at| elapsed(*at, now) < ASKED_ONCE);
+        self.granted_asked.retain(|_, at| {
+            *at = (*at).min(now);
+            elapsed(*at, now) < ASKED_ONCE
+        });
         if own && !self.granted_asked.contains_key(&candidate.vm) {
             let (gate, until) = self.weigh_budget(Basis::Asked);
             if gate.passed {
@@ -129,6 +132,12 @@ impl Guard {
     }
 
     fn forget_minute(&mut self, now: Timestamp) {
+        // A clock that was set back would else hold the budget as spent until it has caught up.
+        if self.recent.back().is_some_and(|(at, _)| *at > now) {
+            for (at, _) in &mut self.recent {
+                *at = (*at).min(now);
+            }
+        }
         while self.recent.front().is_some_and(|(at, _)| elapsed(*at, now) >= MINUTE) {
             self.recent.pop_front();
         }

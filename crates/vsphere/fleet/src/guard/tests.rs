@@ -166,7 +166,33 @@ fn a_jump_of_the_clock_starts_over() {
             "{outcomes:?}"
         );
         assert_eq!(watch.guard.sightings.values().map(|seen| seen.times).max(), Some(1));
+        let outcomes = watch.looks(&expired);
+        assert_eq!(outcomes, [Outcome::Delete; 3], "they go like any others after {jump} s");
     }
+}
+
+#[test]
+fn what_was_spent_is_free_again_a_minute_after_the_clock_was_set_back() {
+    let mut watch = Watchman::new();
+    watch.now = 7_200;
+    let most = GuardRules::default().of(Basis::Absent).per_minute.unwrap() as usize;
+    let absent = candidates(most, Basis::Absent);
+    watch.own_vms = 100 * most;
+    while watch.look(&absent) != vec![Outcome::Delete; most] {}
+    let person = Candidate { basis: Basis::Asked, ..candidate(900, Basis::Asked) };
+    assert_eq!(watch.guard.asked(&person, at(watch.now)).outcome, Outcome::Delete);
+    watch.now -= 3_600;
+    watch.look(&[]);
+    assert_eq!(watch.guard.spent_lately(Basis::Absent, at(watch.now)), most as u64, "not yet");
+    let others: Vec<_> = (0..most).map(|number| candidate(1_000 + number, Basis::Absent)).collect();
+    assert_eq!(
+        watch.looks(&others),
+        vec![Outcome::Delete; most],
+        "a new minute has its own budget"
+    );
+    assert_eq!(watch.guard.frozen(), None);
+    watch.guard.asked(&person, at(watch.now));
+    assert!(watch.guard.granted_asked.values().all(|granted| *granted <= at(watch.now)));
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(super) struct Book {
     promised: Amounts,
     /// The soonest end of a tail, or sooner.
     next_end: Option<Timestamp>,
+    /// The time of the last look for what has ended.
+    looked: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -104,6 +106,7 @@ impl Book {
             taken_by_vms: Amounts::default(),
             promised: Amounts::default(),
             next_end: None,
+            looked: None,
         }
     }
 
@@ -294,6 +297,9 @@ impl Book {
 
     /// Ends what is only counted for a while.
     pub(super) fn expire(&mut self, now: Timestamp) {
+        if self.looked.replace(now).is_some_and(|before| now < before) {
+            self.set_back(now);
+        }
         self.addresses.expire(now);
         for pool in self.pools.values_mut() {
             pool.fresh.retain(|(until, _)| *until > now);
@@ -310,5 +316,22 @@ impl Book {
             self.remove(id);
         }
         self.next_end = left.into_iter().map(|(_, until)| until).min();
+    }
+
+    /// The clock was set back: what it would only now end in an hour has no more than its usual time left.
+    fn set_back(&mut self, now: Timestamp) {
+        self.addresses.set_back(now);
+        let (fresh_until, tail_until) = (later(now, POOL_LAG), later(now, self.safety));
+        for pool in self.pools.values_mut() {
+            for (until, _) in &mut pool.fresh {
+                *until = (*until).min(fresh_until);
+            }
+        }
+        for entry in self.entries.values_mut() {
+            if let Stage::Tail { until } = &mut entry.stage {
+                *until = (*until).min(tail_until);
+            }
+        }
+        self.next_end = self.next_end.map(|end| end.min(tail_until));
     }
 }

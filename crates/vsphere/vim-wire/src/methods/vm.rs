@@ -48,6 +48,13 @@ methods! {
             memory: bool,
             quiesce: bool,
         } -> MoRef;
+        change CreateSnapshotExTask = "CreateSnapshotEx_Task" needs "VirtualMachine.State.CreateSnapshot" task "VirtualMachine.createSnapshotEx" "Create virtual machine snapshot"
+        {
+            name: String,
+            description: Option<String>,
+            memory: bool,
+            quiesce_spec "quiesceSpec": Option<Element>,
+        } -> MoRef;
         change RevertToCurrentSnapshotTask = "RevertToCurrentSnapshot_Task" needs "VirtualMachine.State.RevertToSnapshot" task "VirtualMachine.revertToCurrentSnapshot" "Revert to current snapshot"
         {
             host: Option<MoRef>,

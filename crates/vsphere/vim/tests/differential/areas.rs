@@ -73,7 +73,7 @@ pub(crate) async fn areas(client: &Client) -> Observations {
 
 impl Script<'_> {
     /// Starts a task and notes how it ended.
-    async fn task<M: Method<Output = MoRef>>(&mut self, step: &str, call: M) {
+    pub(crate) async fn task<M: Method<Output = MoRef>>(&mut self, step: &str, call: M) {
         match self.client.submit(&call).await {
             Ok(task) => {
                 let outcome = task.wait().await;

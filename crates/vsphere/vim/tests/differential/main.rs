@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at once")]
 
 mod areas;
+mod provisioning;
 mod script;
 mod servers;
 
@@ -137,6 +138,86 @@ async fn libraries_tags_hosts_and_clusters_look_the_same_to_the_client() {
         (areas::inventory(&vcsim.client).await, areas::inventory(&ours.client).await);
     compare(&theirs, &mine, INVENTORY);
     compare(&areas::areas(&vcsim.client).await, &areas::areas(&ours.client).await, AREAS);
+}
+
+const PROVISIONING: &[Difference] = &[
+    Difference {
+        step: "delete the disk object again",
+        vcsim: r#""fault InvalidArgument""#,
+        ours: r#""fault NotFound""#,
+        because: "the API has NotFound for a disk that does not exist",
+    },
+    Difference {
+        step: "register nothing",
+        vcsim: r#""fault NotFound""#,
+        ours: r#""fault FileNotFound""#,
+        because: "the API has NotFound and faults of files for this; ours names the file",
+    },
+    Difference {
+        step: "upgrade again",
+        vcsim: r#""fault InvalidState""#,
+        ours: r#""fault AlreadyUpgraded""#,
+        because: "the API has this fault for hardware that is up to date",
+    },
+    Difference {
+        step: "upgrade to what is older",
+        vcsim: r#""fault InvalidState""#,
+        ours: r#""fault AlreadyUpgraded""#,
+        because: "follows from the row above",
+    },
+    Difference {
+        step: "it is renamed",
+        vcsim: r#""fault MethodNotFound""#,
+        ours: "()",
+        because: "vcsim has no method for it",
+    },
+    Difference {
+        step: "it is renamed again",
+        vcsim: r#""fault MethodNotFound""#,
+        ours: r#""fault AlreadyExists""#,
+        because: "follows from the row above: the name is taken",
+    },
+    Difference {
+        step: "it exists",
+        vcsim: "Some(false)",
+        ours: "Some(true)",
+        because: "follows from the rows above",
+    },
+    Difference {
+        step: "delete the specification",
+        vcsim: r#""fault MethodNotFound""#,
+        ours: "()",
+        because: "vcsim has no method for it",
+    },
+    Difference {
+        step: "delete the specification again",
+        vcsim: r#""fault MethodNotFound""#,
+        ours: r#""fault NotFound""#,
+        because: "follows from the row above",
+    },
+    Difference {
+        step: "an instant clone",
+        vcsim: r#""fault MethodNotFound""#,
+        ours: "()",
+        because: "vcsim has no method for it",
+    },
+    Difference {
+        step: "remove the permission again",
+        vcsim: "()",
+        ours: r#""fault NotFound""#,
+        because: "the API has NotFound for a permission that does not exist",
+    },
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disks_registrations_specifications_and_placement_look_the_same_to_the_client() {
+    let Some(vcsim) = servers::usual_vcsim().await else { return };
+    let ours = servers::usual_simulator().await;
+    let (theirs, mine) = (
+        provisioning::provisioning(&vcsim.client).await,
+        provisioning::provisioning(&ours.client).await,
+    );
+    compare(&theirs, &mine, PROVISIONING);
 }
 
 #[tokio::test(flavor = "multi_thread")]

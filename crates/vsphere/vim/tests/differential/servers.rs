@@ -23,6 +23,15 @@ pub(crate) async fn full_vcsim() -> Option<Connected<Vcsim>> {
         .await
 }
 
+/// The inventory that both have when no flag asks for another.
+pub(crate) async fn usual_vcsim() -> Option<Connected<Vcsim>> {
+    vcsim_with(VcsimOptions::default()).await
+}
+
+pub(crate) async fn usual_simulator() -> Connected<tokio::task::JoinHandle<()>> {
+    serve(Options::default()).await
+}
+
 pub(crate) async fn full_simulator() -> Connected<tokio::task::JoinHandle<()>> {
     serve(Options { pools: 1, apps: 1, pods: 1, folders: 1, ..Options::default() }).await
 }

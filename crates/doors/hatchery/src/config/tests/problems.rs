@@ -245,6 +245,17 @@ fn what_the_service_could_not_use_is_refused_before_it_starts() {
         ),
         (
             "",
+            "[[hatchery.vsphere.defaultWorkerModelsV2]]\nbinaries = [\"git\\u0007\"]\nworkerModelV2 = \"P/v/o/r/m\"",
+            "hatchery.vsphere.defaultWorkerModelsV2[0].binaries: must not hold control characters"
+                .to_owned(),
+        ),
+        (
+            "",
+            "[hatchery.vsphere.flavors.\"big\\u001b\"]\ncpus = 2\nmemoryMB = 4",
+            "hatchery.vsphere.flavors.big\\u{1b}: must not hold control characters".to_owned(),
+        ),
+        (
+            "",
             "token = \"a\\nb\"",
             format!(
                 "{common}.api.token: holds characters that no HTTP header can carry, such as a line break"
@@ -272,6 +283,8 @@ fn what_the_service_could_not_use_is_refused_before_it_starts() {
     ] {
         assert_eq!(problems(&file(vsphere, rest)), [wanted], "{vsphere}{rest}");
     }
+    let lines = "[hatchery.vsphere.commonConfiguration.provision]\ninjectEnvVars = [\"CA=a\\nb\"]";
+    assert_eq!(config("", lines).workers.environment.len(), 1, "a variable may have lines");
     for addr in ["127.0.0.1", "::1", "[::1]", "0.0.0.0", "localhost", "ci-1.example.org"] {
         let rest = format!("[hatchery.vsphere.commonConfiguration.http]\naddr = \"{addr}\"");
         assert_eq!(config("", &rest).listen.address.as_deref(), Some(addr));

@@ -12,7 +12,7 @@ use crate::retire::{EventTimes, Reason};
 use crate::run::context::Context;
 use crate::run::scheduler::lock;
 use crate::run::view::{GuardState, Seen};
-use crate::time::{elapsed, later};
+use crate::time::{is_ahead, is_recent, later};
 
 /// After the first failure to delete a VM; doubled by each that follows.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
@@ -123,7 +123,11 @@ impl Deletions {
     /// Until when a VM is left alone that could not be deleted.
     pub(super) fn left_alone(&self, vm: &VmId, now: Timestamp) -> Option<Timestamp> {
         let state = lock(&self.state);
-        state.failed.get(vm).map(|failed| failed.until).filter(|until| *until > now)
+        state
+            .failed
+            .get(vm)
+            .map(|failed| failed.until)
+            .filter(|until| is_ahead(*until, now, LONGEST_PAUSE))
     }
 
     /// Returns until when the VM is left alone.
@@ -163,7 +167,7 @@ impl Deletions {
     pub(super) fn absence(&self, vm: &VmId, now: Timestamp) -> Option<Absence> {
         let state = lock(&self.state);
         let (at, absence) = state.absent.get(vm)?;
-        (elapsed(*at, now) < ABSENT_FOR).then_some(*absence)
+        is_recent(*at, now, ABSENT_FOR).then_some(*absence)
     }
 
     pub(super) fn keep_absent(&self, is_absent: impl Fn(&VmId) -> bool) {

@@ -41,6 +41,7 @@ pub(super) async fn keep_clean(cx: Arc<Context>, tasks: Arc<Tasks>) {
     let mut asks = true;
     loop {
         tasks.beat(task::CLEANUP, cx.patience());
+        assert!(!planted::is(Bug::CleanupPanics), "planted");
         if planted::is(Bug::CleanupHangs) {
             return std::future::pending().await;
         }

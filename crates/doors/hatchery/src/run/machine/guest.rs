@@ -10,7 +10,7 @@ use crate::model::WorkerModel;
 use crate::planted::{self, Bug};
 use crate::run::context::Context;
 
-/// A program that does nothing, and behind it what is meant: tools hand path and arguments to a shell as one text (5.4).
+/// A program that does nothing, and behind it what is meant: tools hand path and arguments to a shell as one text.
 const ECHO: &str = "/bin/echo";
 const BEHIND: &str = "-n ;";
 const PROBE: &str = "env";

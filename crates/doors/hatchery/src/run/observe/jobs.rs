@@ -1,6 +1,6 @@
 //! Jobs as this hatchery knows them: those that it has heard of, those that it served, and those that its VMs say they are for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use roost_cds::JobId;
@@ -26,7 +26,9 @@ impl Context {
         let scheduler = self.scheduler();
         let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
         for (id, entry) in scheduler.jobs.iter() {
-            jobs.insert(id.clone(), self.heard(id, entry));
+            let mut job = self.heard(id, entry);
+            self.stand_at_vm(&mut job, &snapshot, &scheduler, &facts);
+            jobs.insert(id.clone(), job);
         }
         for served in scheduler.jobs.served().rev() {
             let id = &served.job.id;
@@ -45,6 +47,34 @@ impl Context {
         let mut jobs: Vec<Job> = jobs.into_values().map(|job| self.with_verdict(job)).collect();
         jobs.sort_by(|a, b| (a.state, a.queued, &a.id).cmp(&(b.state, b.queued, &b.id)));
         jobs
+    }
+
+    /// How those of [`Self::jobs`] stand that do not wait, without making any of them.
+    pub(super) fn job_states(&self) -> Vec<JobState> {
+        let snapshot = self.mirror.snapshot();
+        let lists = self.workers.latest().unwrap_or_default();
+        let facts = WorkerFacts::new(self, &lists);
+        let scheduler = self.scheduler();
+        let (mut known, mut states) = (HashSet::new(), Vec::new());
+        for (id, entry) in scheduler.jobs.iter() {
+            known.insert(id.clone());
+            if let State::Starting { worker, .. } = &entry.state {
+                let its = self.worker_state(worker, &snapshot, &scheduler, &facts);
+                states.push(its.unwrap_or(JobState::Starting));
+            }
+        }
+        for served in scheduler.jobs.served().rev() {
+            if known.insert(served.job.id.clone()) {
+                states.push(self.state_of(served, &snapshot, &scheduler, &facts));
+            }
+        }
+        for vm in snapshot.owned_by(HATCHERY, self.hatchery()) {
+            let Some(annotation) = own_annotation(vm, self.hatchery()) else { continue };
+            if annotation.job().is_some_and(|id| known.insert(id)) {
+                states.push(facts.job_state(vm, &annotation, &scheduler));
+            }
+        }
+        states
     }
 
     /// A job and everything that was decided about it. `None` if nothing is known about it.
@@ -70,7 +100,9 @@ impl Context {
         let heard = scheduler.jobs.iter().find(|(known, _)| *known == id);
         let served = || scheduler.jobs.served().rev().find(|served| served.job.id == *id);
         let job = if let Some((id, entry)) = heard {
-            self.heard(id, entry)
+            let mut job = self.heard(id, entry);
+            self.stand_at_vm(&mut job, &snapshot, &scheduler, &facts);
+            job
         } else if let Some(served) = served() {
             of_served(served, self.state_of(served, &snapshot, &scheduler, &facts))
         } else {
@@ -93,6 +125,33 @@ impl Context {
                 self.of_candidate(candidate, JobState::Starting, Some(worker))
             }
         }
+    }
+
+    /// One that is being started stands where its VM does, as soon as that is seen.
+    fn stand_at_vm(
+        &self,
+        job: &mut Job,
+        snapshot: &Snapshot,
+        scheduler: &SchedulerState,
+        facts: &WorkerFacts<'_>,
+    ) {
+        let worker = job.worker.as_ref().filter(|_| job.state == JobState::Starting);
+        let state = worker.and_then(|it| self.worker_state(it, snapshot, scheduler, facts));
+        job.state = state.unwrap_or(job.state);
+    }
+
+    /// How far the VM of a worker is with its job. `None` while it is not seen.
+    fn worker_state(
+        &self,
+        worker: &str,
+        snapshot: &Snapshot,
+        scheduler: &SchedulerState,
+        facts: &WorkerFacts<'_>,
+    ) -> Option<JobState> {
+        snapshot.named(worker).find_map(|vm| {
+            let own = own_annotation(vm, self.hatchery())?;
+            Some(facts.job_state(vm, &own, scheduler))
+        })
     }
 
     fn of_candidate(
@@ -127,10 +186,7 @@ impl Context {
         scheduler: &SchedulerState,
         facts: &WorkerFacts<'_>,
     ) -> JobState {
-        let its = snapshot.named(&served.worker).find_map(|vm| {
-            let own = own_annotation(vm, self.hatchery())?;
-            Some(facts.job_state(vm, &own, scheduler))
-        });
+        let its = self.worker_state(&served.worker, snapshot, scheduler, facts);
         its.unwrap_or(JobState::Ended)
     }
 

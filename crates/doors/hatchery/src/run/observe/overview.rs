@@ -28,18 +28,18 @@ const RECENT: usize = 20;
 
 impl Context {
     pub(super) fn overview(&self) -> Overview {
-        self.overview_of(&self.vms())
+        self.overview_of(&self.vms(), &self.job_states())
     }
 
-    /// The same from VMs that were looked at already.
-    pub(super) fn overview_of(&self, vms: &[Vm]) -> Overview {
+    /// The same from VMs that were looked at already, and how jobs stand that have one.
+    pub(super) fn overview_of(&self, vms: &[Vm], jobs: &[JobState]) -> Overview {
         let now = self.now();
         let snapshot = self.mirror.snapshot();
         let link = self.link(&snapshot, now);
         let mut scheduler = self.scheduler();
         let (mut queue, oldest) = queue(&scheduler, &self.journal, now);
         let ordered = ordered(&scheduler);
-        queue.add(vms, &ordered);
+        queue.add(jobs);
         let pools = self.pools(&snapshot, &mut scheduler, now);
         let taken = scheduler.ledger.lock().taken(HATCHERY, now);
         let limits = scheduler.ledger.lock().limits(HATCHERY).cloned().unwrap_or_default();
@@ -201,15 +201,11 @@ pub(super) fn queue(
 }
 
 impl Queue {
-    /// Jobs that have a VM, or one that is not there yet: each stands where its VM does.
-    fn add(&mut self, vms: &[Vm], ordered: &[Arc<str>]) {
+    /// Jobs that have a VM, or one that is not there yet: as the list shows them.
+    fn add(&mut self, jobs: &[JobState]) {
         self.starting = 0;
-        let serving = vms.iter().filter(|vm| vm.job.is_some());
-        let serving = serving.filter(|vm| !matches!(vm.kind, VmKind::Spare | VmKind::Template));
-        let unseen = ordered.iter().filter(|worker| vms.iter().all(|vm| vm.name != **worker));
-        let stages = serving.map(|vm| vm.stage.unwrap_or(Stage::Ordered));
-        for stage in stages.chain(unseen.map(|_| Stage::Ordered)) {
-            match JobState::at(stage) {
+        for state in jobs {
+            match state {
                 JobState::Starting => self.starting += 1,
                 JobState::Joining => self.joining += 1,
                 JobState::Running => self.working += 1,

@@ -12,7 +12,7 @@ use super::super::Hatchery;
 use super::super::context::Context;
 use super::super::steer::Held;
 use super::view::{
-    CallsPast, Check, GuardState, Job, JobDetail, Overview, Pool, View, Vm, VmDetail,
+    CallsPast, Check, GuardState, Job, JobDetail, JobState, Overview, Pool, View, Vm, VmDetail,
 };
 use crate::door::HATCHERY;
 
@@ -85,8 +85,9 @@ impl Window {
     }
 
     pub fn view(&self) -> View {
-        let vms = self.cx.vms();
-        View { overview: self.cx.overview_of(&vms), jobs: self.cx.jobs(), vms }
+        let (vms, jobs) = (self.cx.vms(), self.cx.jobs());
+        let states: Vec<JobState> = jobs.iter().map(|job| job.state).collect();
+        View { overview: self.cx.overview_of(&vms, &states), jobs, vms }
     }
 
     pub fn overview(&self) -> Overview {
@@ -125,7 +126,7 @@ impl Window {
 
     /// The same without looking at each VM: no lanes.
     pub fn brief_overview(&self) -> Overview {
-        self.cx.overview_of(&[])
+        self.cx.overview_of(&[], &[])
     }
 
     /// Those that wait first, the oldest of them first; then those that start, run, and have ended.

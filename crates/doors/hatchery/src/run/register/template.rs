@@ -1,4 +1,4 @@
-//! From an image to the template of a V1 model (7.6).
+//! From an image to the template of a V1 model.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ async fn end(
     if last.trim().is_empty() {
         return cx.shut_down(work).await;
     }
-    // As workers are started: what is behind the empty echo is run by a shell (5.4).
+    // As workers are started: what is behind the empty echo is run by a shell.
     let program = Program::new("/bin/echo", format!("-n ;{last}"));
     cx.launch(work, credentials, &program).await?;
     let (phase, vm) = (Phase::POWERING_OFF, work.vm());

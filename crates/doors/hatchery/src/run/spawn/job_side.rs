@@ -168,7 +168,7 @@ fn of_v2(job: &v2::RunJob, hatchery: &str) -> Standing {
     }
 }
 
-/// Gives the job back if it is still held by us without a worker: CDS would take it from any worker (3.4). Returns whether it was.
+/// Gives the job back if it is still held by us without a worker: CDS would take it from any worker. Returns whether it was.
 pub(super) async fn give_back(cx: &Context, id: &JobId) -> Result<bool, CallError> {
     if standing(cx, id).await?.0 != Standing::Held {
         return Ok(false);

@@ -77,7 +77,7 @@ pub(super) async fn prepare_launch(
         JobId::V2(uuid) => {
             let client = cx.cds.v2().ok_or(LaunchSpecError::NoV2)?;
             config.run_job_id.clone_from(uuid);
-            // What CDS said at sign-in outranks the configuration (1.4).
+            // What CDS said at sign-in outranks the configuration.
             config.region =
                 client.region().await.map_err(|source| LaunchSpecError::Region { source })?;
         }
@@ -115,7 +115,7 @@ fn token(cx: &Context, new: &NewWorker) -> Result<Secret, KeyError> {
 }
 
 impl Context {
-    /// The configuration of any worker (5.3). Job and region are for the caller to fill in.
+    /// The configuration of any worker. Job and region are for the caller to fill in.
     pub(crate) fn worker_config(
         &self,
         worker: &str,

@@ -72,7 +72,7 @@ pub(crate) async fn carry_out(cx: &Arc<Context>, tasks: &Arc<Tasks>, order: Orde
     let Order { job, model, flavor, template, worker, mut reservation, attempt, ordered } = order;
     let telling = Arc::default();
     let new = NewWorker { job, model, flavor, worker, attempt, begun: ordered, telling };
-    // What can be refused is refused before the job is taken: giving it back is a scarce good (3.4).
+    // What can be refused is refused before the job is taken: giving it back is a scarce good.
     let launch_spec = match prepare_launch(cx, &new).await {
         Ok(launch_spec) => launch_spec,
         Err(error) => {

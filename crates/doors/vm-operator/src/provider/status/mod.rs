@@ -34,6 +34,8 @@ pub(crate) struct Around {
     /// Whether the group exists and names the VM; unset without a group.
     pub(crate) group: Option<GroupLink>,
     pub(crate) resizes_classes: bool,
+    /// Why the last change of its power state failed.
+    pub(crate) power_error: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub(crate) fn reconcile_status(
     set_created_condition(vm, now);
     backfill_class(vm, around);
     update_group_condition(vm, around, now);
-    set_power_state(vm, seen, now);
+    set_power_state(vm, seen, around, now);
     set_ids(vm, seen);
     set_hardware_version(vm, seen);
     hardware::update_hardware_status(vm, seen);
@@ -124,7 +126,7 @@ pub(crate) fn power_state(power: Power) -> PowerState {
     }
 }
 
-fn set_power_state(vm: &mut VirtualMachine, seen: &Seen, now: Timestamp) {
+fn set_power_state(vm: &mut VirtualMachine, seen: &Seen, around: &Around, now: Timestamp) {
     let is = power_state(seen.power());
     let wanted = vm.spec.power_state;
     vm.status_mut().power_state = Some(is);
@@ -133,7 +135,10 @@ fn set_power_state(vm: &mut VirtualMachine, seen: &Seen, now: Timestamp) {
         mark(conditions(vm), kind, Truth::True, Reason::Synced, is.as_str(), now);
     } else {
         let wanted = wanted.map_or("", PowerState::as_str);
-        let message = format!("{is}, wanted is {wanted}");
+        let mut message = format!("{is}, wanted is {wanted}");
+        if let Some(why) = &around.power_error {
+            message = format!("{message}: {why}");
+        }
         mark_false(conditions(vm), kind, Reason::NotSynced, &message, now);
     }
 }

@@ -20,16 +20,35 @@ pub(crate) struct Confinement {
 const FIRST: &str = r#"
 set -e
 root=${1%/}
+# Whether no path leads to a mount, because another one lies over it or over what it is in.
+is_hidden() {
+    mount=$1
+    while :; do
+        over= path=
+        while read -r id parent _ _ at _; do
+            if [ "$id" = "$mount" ]; then over=$parent path=$at; fi
+        done < /proc/self/mountinfo
+        [ -n "$over" ] || return 1
+        while read -r id parent _ _ at _; do
+            [ "$parent" = "$over" ] && [ "$id" != "$mount" ] || continue
+            case "$path" in "${at%/}"/*) return 0 ;; esac
+        done < /proc/self/mountinfo
+        mount=$over
+    done
+}
 read -r pid _ < /proc/self/stat
 mount --make-rprivate /
 mount --bind "$root" "$root"
 mount --bind "$root/tmp" "$root/tmp"
 mount --bind "$root/tmp" /tmp
 mount -t proc -o ro proc /proc
-while read -r _ _ _ _ at _; do
-    at=$(printf '%b' "$at")
-    case "$at" in "$root"|"$root/tmp"|/tmp|/proc) continue ;; esac
-    mount -o remount,bind,ro "$at"
+while read -r number _ _ _ place _; do
+    place=$(printf '%b' "$place")
+    case "$place" in "$root"|"$root/tmp"|/tmp|/proc) continue ;; esac
+    complaint=$(mount -o remount,bind,ro "$place" 2>&1) || is_hidden "$number" || {
+        echo "$complaint" >&2
+        exit 1
+    }
 done < /proc/self/mountinfo
 echo "$pid"
 exec > /dev/null 2>&1

@@ -1,7 +1,7 @@
 //! The properties that the API documents, by kind: a property that nobody has modelled is unset, one that does not exist is refused.
 
 /// Whether objects of this kind have a property of this name, modelled or not.
-pub(super) fn is_documented(kind: &str, property: &str) -> bool {
+pub(crate) fn is_documented(kind: &str, property: &str) -> bool {
     let Some((_, bases, own)) = PROPERTIES.iter().find(|(name, ..)| *name == kind) else {
         return false;
     };
@@ -66,7 +66,7 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
     ("HostAutoStartManager", "", "config"),
     ("HostCacheConfigurationManager", "", "cacheConfigurationInfo"),
     ("HostCertificateManager", "", "certificateInfo"),
-    ("HostCpuSchedulerSystem", "ExtensibleManagedObject", "hyperthreadInfo"),
+    ("HostCpuSchedulerSystem", "ExtensibleManagedObject", "hyperthreadInfo cpuSchedulerInfo"),
     ("HostDatastoreBrowser", "", "datastore supportedType"),
     ("HostDatastoreSystem", "", "datastore capabilities"),
     ("HostDateTimeSystem", "", "dateTimeInfo"),

@@ -18,7 +18,13 @@ pub(super) fn all(kind: &MoType) -> &'static [&'static str] {
         MoType::EventManager => &["description", "latestEvent", "maxCollector"],
         MoType::EventHistoryCollector | MoType::TaskHistoryCollector => &["filter", "latestPage"],
         MoType::CustomFieldsManager => &["field"],
-        MoType::GuestOperationsManager => &["authManager", "fileManager", "processManager"],
+        MoType::GuestOperationsManager => &[
+            "aliasManager",
+            "authManager",
+            "fileManager",
+            "guestWindowsRegistryManager",
+            "processManager",
+        ],
         MoType::HostDatastoreBrowser => &["datastore", "supportedType"],
         MoType::EnvironmentBrowser => &["datastoreBrowser"],
         _ => &[],
@@ -49,7 +55,8 @@ pub(super) fn answer(world: &World, obj: &MoRef, path: &str) -> Answer {
                 "processManager" => "GuestProcessManager",
                 "fileManager" => "GuestFileManager",
                 "authManager" => "GuestAuthManager",
-                "aliasManager" | "guestWindowsRegistryManager" => return Some(None),
+                "aliasManager" => "GuestAliasManager",
+                "guestWindowsRegistryManager" => "GuestWindowsRegistryManager",
                 _ => return None,
             };
             reference(&manager(inventory.product, kind))

@@ -29,6 +29,7 @@ use roost_vim_wire::{Array, Field, MoRef, MoType, Value};
 use crate::inventory::{Inventory, NoSuchProperty};
 use crate::world::World;
 
+pub(crate) use documented::is_documented;
 pub(crate) use vm_device::wire_device;
 
 /// `None`: not a path that this kind answers directly. `Some(None)`: it is unset.

@@ -94,7 +94,7 @@ fn summary(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
         "config.annotation" => Some(vm.config.annotation.as_deref().map(Value::string)),
         "config.uuid" => text(&uuid_text(vm.uuid)),
         "config.instanceUuid" => text(&uuid_text(vm.instance_uuid)),
-        "guest" => known(&vm_guest::guest_summary(vm)),
+        "guest" => known(&vm_guest::guest_summary(world, vm)),
         "guest.ipAddress" => vm_guest::answer(world, vm, "ipAddress"),
         "guest.hostName" => vm_guest::answer(world, vm, "hostName"),
         "guest.toolsRunningStatus" => vm_guest::answer(world, vm, "toolsRunningStatus"),
@@ -139,7 +139,7 @@ fn whole(world: &World, obj: &MoRef, vm: &Vm, path: &str) -> Answer {
             Some(Some(enumeration("ManagedEntityStatus", vm_guest::heartbeat(vm))))
         }
         "overallStatus" => Some(Some(status(vm.is_connected))),
-        "capability" => Some(Some(vm_storage::capability(vm).value())),
+        "capability" => Some(Some(vm_storage::capability(world, vm).value())),
         "layout" => Some(Some(vm_storage::layout(world, vm).value())),
         "layoutEx" => Some(Some(vm_storage::layout_ex(world, vm).value())),
         "storage" => Some(Some(vm_storage::storage(world, vm).value())),

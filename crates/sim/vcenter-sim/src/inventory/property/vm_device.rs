@@ -80,6 +80,9 @@ fn plain_summary(wire: &VirtualDevice) -> Option<String> {
         }
         ("VirtualCdrom", None) => "Remote device",
         ("VirtualFloppy", None) => "Remote",
+        ("VirtualTPM", _) => "Trusted Platform Module",
+        ("VirtualHdAudioCard" | "VirtualSoundBlaster16" | "VirtualEnsoniq1371", _) => "Auto detect",
+        ("VirtualUSBController", _) => "Auto connect Disabled",
         ("VirtualLsiLogicController", _) => "LSI Logic",
         ("VirtualLsiLogicSASController", _) => "LSI Logic SAS",
         ("VirtualBusLogicController", _) => "BusLogic",

@@ -17,7 +17,7 @@ pub(super) fn answer(world: &World, vm: &Vm, path: &str) -> Answer {
         "hostName" => Some(guest.host_name.as_deref().map(Value::string)),
         "guestOperationsReady" => known(&ready(vm)),
         "toolsRunningStatus" => text(guest.tools.running_status()),
-        "toolsStatus" => known(&tools_status(vm)),
+        "toolsStatus" => known(&tools_status(world, vm)),
         "guestState" => text(state(vm)),
         "net" => {
             let nics = nics(world, vm).into_iter().map(Value::data).collect::<Vec<_>>();
@@ -32,13 +32,13 @@ pub(super) fn answer(world: &World, vm: &Vm, path: &str) -> Answer {
     }
 }
 
-pub(super) fn guest_summary(vm: &Vm) -> VirtualMachineGuestSummary {
+pub(super) fn guest_summary(world: &World, vm: &Vm) -> VirtualMachineGuestSummary {
     VirtualMachineGuestSummary {
         guest_id: Some(vm.config.settings.guest_id.clone()),
         guest_full_name: Some(guest_full_name(&vm.config.settings.guest_id).into()),
-        tools_status: Some(tools_status(vm)),
-        tools_version_status: Some(version_status(vm).into()),
-        tools_version_status2: Some(version_status(vm).into()),
+        tools_status: Some(tools_status(world, vm)),
+        tools_version_status: Some(version_status(world, vm).into()),
+        tools_version_status2: Some(version_status(world, vm).into()),
         tools_running_status: Some(vm.guest.tools.running_status().into()),
         host_name: vm.guest.host_name.as_deref().map(Into::into),
         ip_address: vm.guest.primary().map(|ip| ip.to_string()),
@@ -52,7 +52,7 @@ pub(super) fn heartbeat(vm: &Vm) -> &'static str {
 }
 
 fn info(world: &World, vm: &Vm) -> GuestInfo {
-    let summary = guest_summary(vm);
+    let summary = guest_summary(world, vm);
     GuestInfo {
         tools_status: summary.tools_status,
         tools_version_status: summary.tools_version_status,
@@ -90,16 +90,16 @@ fn state(vm: &Vm) -> &'static str {
     }
 }
 
-fn tools_status(vm: &Vm) -> VirtualMachineToolsStatus {
+fn tools_status(world: &World, vm: &Vm) -> VirtualMachineToolsStatus {
     match vm.guest.tools {
-        _ if !vm.has_tools() => VirtualMachineToolsStatus::NotInstalled,
-        ToolsState::NotRunning => VirtualMachineToolsStatus::NotRunning,
         ToolsState::Running | ToolsState::ExecutingScripts => VirtualMachineToolsStatus::Ok,
+        ToolsState::NotRunning if vm.has_tools(world) => VirtualMachineToolsStatus::NotRunning,
+        ToolsState::NotRunning => VirtualMachineToolsStatus::NotInstalled,
     }
 }
 
-fn version_status(vm: &Vm) -> &'static str {
-    if vm.has_tools() { "guestToolsUnmanaged" } else { "guestToolsNotInstalled" }
+fn version_status(world: &World, vm: &Vm) -> &'static str {
+    if vm.has_tools(world) { "guestToolsUnmanaged" } else { "guestToolsNotInstalled" }
 }
 
 /// The cards that the tools report: those with an address, while the tools run.

@@ -8,7 +8,7 @@ use crate::vm::{Own, Power, Vm};
 use crate::world::World;
 
 /// What every VM of the simulated hosts can do.
-pub(super) fn capability(vm: &Vm) -> Record {
+pub(super) fn capability(world: &World, vm: &Vm) -> Record {
     let mut record = Record::of("VirtualMachineCapability");
     for (name, can) in [
         ("snapshotOperationsSupported", true),
@@ -24,7 +24,7 @@ pub(super) fn capability(vm: &Vm) -> Record {
         ("cpuFeatureMaskSupported", true),
         ("s1AcpiManagementSupported", true),
         ("settingScreenResolutionSupported", false),
-        ("toolsAutoUpdateSupported", vm.has_tools()),
+        ("toolsAutoUpdateSupported", vm.has_tools(world)),
         ("vmNpivWwnSupported", false),
         ("npivWwnOnNonRdmVmSupported", false),
         ("vmNpivWwnDisableSupported", false),

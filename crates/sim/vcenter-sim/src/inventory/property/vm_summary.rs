@@ -13,7 +13,7 @@ pub(super) fn summary(world: &World, obj: &MoRef, vm: &Vm) -> VirtualMachineSumm
     VirtualMachineSummary {
         vm: Some(obj.clone()),
         runtime: runtime(vm),
-        guest: Some(vm_guest::guest_summary(vm)),
+        guest: Some(vm_guest::guest_summary(world, vm)),
         config: config_summary(world, vm),
         storage: Some(storage(world, vm)),
         quick_stats: quick_stats(vm),

@@ -100,6 +100,18 @@ fn a_holder_that_went_away_after_it_asked_for_a_vm_leaves_a_safety_period() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_holds_no_promise_for_longer_than_usual() {
+    let mut ledger = one_at_a_time();
+    let mut held = ledger.reserve(ask("a", 4), at(7_200)).unwrap();
+    held.submitted_as("given-late");
+    drop(held);
+    assert_eq!(ledger.taken(DOOR, at(7_200)).addresses.promised, 1);
+    assert_eq!(ledger.taken(DOOR, at(3_600)).addresses.promised, 1);
+    assert_eq!(ledger.taken(DOOR, at(3_899)).addresses.promised, 1, "its safety period lasts");
+    assert_eq!(ledger.taken(DOOR, at(3_901)).addresses.promised, 0);
+}
+
+#[test]
 fn whoever_knows_that_there_is_no_vm_releases_at_once() {
     let mut ledger = one_at_a_time();
     let mut held = ledger.reserve(ask("a", 4), at(0)).unwrap();
